@@ -55,9 +55,9 @@ def command(
     its document, because a merge or `repo resolve` changed that, is left out. If `repo config`
     names a model, the vectors that nodes lack follow in a commit of their own.
 
-    Reads Markdown, reStructuredText, AsciiDoc, LaTeX, Org, POD, manual page, subtitles, plain text,
-    Python and other source, HTML, notebook, canvas, SVG, CSV, TSV, e-mail, mailbox, EPUB, DOCX,
-    PPTX, XLSX, ODT, ODS, ODP, JSON lines; PDF with pip install 'ibidem[pdf]'.
+    Reads Markdown, MDX, reStructuredText, AsciiDoc, LaTeX, Org, POD, manual page, subtitles,
+    plain text, Python and other source, HTML, notebook, canvas, SVG, CSV, TSV, e-mail, mailbox,
+    EPUB, DOCX, PPTX, XLSX, ODT, ODS, ODP, JSON lines; PDF with pip install 'ibidem[pdf]'.
 
     \b
     Examples:

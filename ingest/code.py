@@ -11,11 +11,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 from ibidem.ingest.extraction import Extraction
 from ibidem.ingest.html_tree import words
-from ibidem.ingest.mark import BOM, Heading, Mark, SectionEnd, trim
+from ibidem.ingest.mark import BOM, Heading, Layout, Mark, SectionEnd, trim
 from ibidem.ingest.plain import code_marks, source_blocks
 from ibidem.objects.record import record
 
@@ -26,6 +27,7 @@ _BODIES = words(
     """
     block body_statement class_body declaration_list enum_body field_declaration_list
     interface_body object_type program statement_block linkage_specification enum_body_declarations
+    preproc_if preproc_ifdef preproc_elif preproc_elifdef preproc_else
     """
 )
 """Nodes that can contain definitions; the content of any other node is not cut."""
@@ -47,9 +49,16 @@ _CONTAINERS = words(
     type_item union_item annotation_type_declaration
     """
 )
-_CLOSING = re.compile(r"(?:[^\w\s]|\s|\bend\b)*")
-"""Text that closes a definition and has no content of its own."""
-_LINE_REST = re.compile(r"[ \t]*[;,]*")
+_NOTE = r"(?:[ \t]*(?://[^\n]{0,100}$|/\*[^\n]{0,100}?\*/))?+"
+_LINE_REST = re.compile(rf"[ \t]*[;,]*{_NOTE}", re.MULTILINE)
+_CLOSING = re.compile(
+    rf"(?:(?:\}}|#[ \t]*(?:endif|else)\b){_NOTE}|[^\w\s]|\s|\bend\b)*+", re.MULTILINE
+)
+"""Text that closes a definition or what is around it, and has no content of its own but notes of
+what that is."""
+
+_CPP = re.compile(r"^(?:class|namespace|template)\b", re.MULTILINE)
+"""How a line begins that no program in C has."""
 
 
 @record
@@ -70,6 +79,7 @@ GRAMMARS = {
     "php": Grammar("tree_sitter_php", "language_php"),
     "ruby": Grammar("tree_sitter_ruby"),
     "rust": Grammar("tree_sitter_rust"),
+    "tsx": Grammar("tree_sitter_typescript", "language_tsx"),
     "typescript": Grammar("tree_sitter_typescript", "language_typescript"),
 }
 
@@ -79,12 +89,19 @@ def extract(data: bytes, language: str) -> Extraction:
     from tree_sitter import Language, Parser
 
     source = data.decode("utf-8")
-    grammar = GRAMMARS[language]
+    grammar = _grammar(language, source)
     module = importlib.import_module(grammar.module)
     tree = Parser(Language(getattr(module, grammar.function)())).parse(data)
     start = len(BOM) if source.startswith(BOM) else 0
     marks = _Cut(source, data, language).body(tree.root_node, start, len(source), 1)
     return Extraction("", tuple(marks))
+
+
+def _grammar(language: str, source: str) -> Grammar:
+    """Returns the grammar of a program: a header of C++ may have the suffix of C."""
+    if language == "c" and _CPP.search(source) and find_spec(GRAMMARS["cpp"].module):
+        language = "cpp"
+    return GRAMMARS[language]
 
 
 class _Cut:
@@ -100,9 +117,10 @@ class _Cut:
         done = start
         found = list(self._definitions(node, start))
         for index, (inner, begin, end) in enumerate(found):
-            end = self._end(end, stop, is_last=index == len(found) - 1)
+            begin = max(begin, done)
+            end = self._end(end, found[index + 1][1] if index + 1 < len(found) else stop, stop)
             text_range = trim(self._source, begin, end)
-            if text_range is None or begin < done:
+            if text_range is None:
                 continue
             yield from self._own(done, begin, level)
             yield Heading(text_range[0], text_range[0], level, _name(inner))
@@ -114,19 +132,31 @@ class _Cut:
             done = end
         yield from self._own(done, stop, level)
 
-    def _end(self, end: int, stop: int, *, is_last: bool) -> int:
+    def _end(self, end: int, following: int, stop: int) -> int:
         """Returns the end of a definition, including the text that closes it and its enclosing
-        nodes."""
-        if is_last and _CLOSING.fullmatch(self._source, end, stop):
-            return stop
+        nodes.
+
+        Args:
+            following: the start of the next definition, or `stop`.
+        """
+        end = self._line_end(end, stop)
+        if _CLOSING.fullmatch(self._source, end, following):
+            return self._line_end(following, stop)
+        return end
+
+    def _line_end(self, end: int, stop: int) -> int:
+        """Returns the end of what follows a definition on its last line and is about it."""
         rest = _LINE_REST.match(self._source, end, stop)
         return end if rest is None else rest.end()
 
     def _own(self, start: int, stop: int, level: int) -> Iterator[Mark]:
-        if level > 1:
-            yield from source_blocks(self._source, start, stop, self._language)
-        else:
-            yield from code_marks(self._source, self._language, start, stop)
+        """Yields what is between definitions; text that closes something is layout."""
+        read: Iterator[Mark] = source_blocks(self._source, start, stop, self._language)
+        if level == 1:
+            read = code_marks(self._source, self._language, start, stop)
+        for mark in read:
+            is_closing = _CLOSING.fullmatch(self._source, mark.start, mark.stop)
+            yield Layout(mark.start, mark.stop) if is_closing else mark
 
     def _definitions(self, node: Any, start: int) -> Iterator[tuple[Any, int, int]]:
         """Yields the definitions in a node, with the start (comments above included) and end of
@@ -139,8 +169,8 @@ class _Cut:
             if _is_definition(child):
                 yield child, begin, stop
                 begin = stop
-            elif child.type in _BODIES and _has_members(child):
-                stack.extend((each, None) for each in reversed(child.children))
+            elif child.type in _BODIES:
+                stack.extend((each, None) for each in reversed(_content(child)))
             elif child.type in _WRAPPERS and _has_members(child):
                 stack.extend((each, wrapper or child) for each in reversed(child.children))
             elif wrapper is None and not any(word in child.type for word in _COMMENTS):
@@ -167,6 +197,15 @@ def _is_definition(node: Any) -> bool:
     if node.type in ("namespace_definition", "struct_specifier", "enum_specifier"):
         return node.child_by_field_name("body") is not None
     return node.type in _CONTAINERS and node.is_named
+
+
+def _content(node: Any) -> list[Any]:
+    """Returns the children of a node, without a condition of the preprocessor, which belongs to the
+    definition below it as comments do."""
+    children: list[Any] = node.children
+    if node.type.startswith("preproc_if") or node.type.startswith("preproc_elif"):
+        return [child for child in children[2:] if child.type != "\n"]
+    return children
 
 
 def _has_members(node: Any) -> bool:

@@ -116,6 +116,12 @@ def _rst_marks(source: str, start: int) -> Iterator[Mark]:
     return rst_marks(source, start)
 
 
+def _mdx_marks(source: str, start: int) -> Iterator[Mark]:
+    from ibidem.ingest.mdx import mdx_marks
+
+    return mdx_marks(source, start)
+
+
 def _python_marks(source: str, start: int) -> Iterator[Mark]:
     from ibidem.ingest.python import python_marks
 
@@ -149,7 +155,8 @@ def _code(name: str, language: str, suffixes: str, package: str = "") -> Format:
 
 
 FORMATS = (
-    Format("Markdown", MARKDOWN, (".md", ".markdown"), markdown_marks),
+    Format("Markdown", MARKDOWN, (".md", ".markdown", ".mkd", ".qmd", ".rmd"), markdown_marks),
+    Format("MDX", MARKDOWN, (".mdx",), _mdx_marks),
     Format("reStructuredText", RST, (".rst", ".rest"), _rst_marks),
     Format("Python", PLAIN, (".py", ".pyi"), _python_marks, None, "python"),
     Format("plain text", PLAIN, (".txt", ".text"), plain_marks),
@@ -227,15 +234,16 @@ FORMATS = (
         "pdf",
     ),
     _code("C", "c", ".c .h", "tree-sitter-c"),
-    _code("C++", "cpp", ".cc .cpp .hpp", "tree-sitter-cpp"),
+    _code("C++", "cpp", ".cc .cpp .cxx .hh .hpp", "tree-sitter-cpp"),
     _code("C#", "csharp", ".cs", "tree-sitter-c-sharp"),
     _code("Go", "go", ".go", "tree-sitter-go"),
     _code("Java", "java", ".java", "tree-sitter-java"),
-    _code("JavaScript", "javascript", ".js .jsx .mjs", "tree-sitter-javascript"),
+    _code("JavaScript", "javascript", ".js .jsx .mjs .cjs", "tree-sitter-javascript"),
     _code("PHP", "php", ".php", "tree-sitter-php"),
     _code("Ruby", "ruby", ".rb", "tree-sitter-ruby"),
     _code("Rust", "rust", ".rs", "tree-sitter-rust"),
-    _code("TypeScript", "typescript", ".ts .tsx", "tree-sitter-typescript"),
+    _code("TSX", "tsx", ".tsx", "tree-sitter-typescript"),
+    _code("TypeScript", "typescript", ".ts .mts .cts", "tree-sitter-typescript"),
     _code("Bash", "bash", ".bash"),
     _code("CSS", "css", ".css"),
     _code("INI", "ini", ".cfg .ini"),

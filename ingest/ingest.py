@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
 from ibidem.ingest.document import check_path, read_document
@@ -23,7 +23,7 @@ from ibidem.ingest.prune import prune_documents, remove_document
 from ibidem.ingest.report import IngestReport, Progress
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.ingest.secret import is_secret_name
-from ibidem.ingest.skip_reason import skip_reason
+from ibidem.ingest.skip_reason import NO_TEXT, skip_reason
 from ibidem.ingest.stat_table import Stat, stat_of
 from ibidem.ingest.update import apply, plan
 from ibidem.ingest.walk import (
@@ -47,6 +47,7 @@ from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
+    from ibidem.ingest.draft import Draft
     from ibidem.repo.transaction.transaction import Transaction
 
 STANDARD_INPUT = "-"
@@ -415,7 +416,7 @@ class _Ingest:
             return
         if folder is not None and self._is_settled(folder, entry.path):
             return
-        is_ingested = _ingest_source(
+        reason = _ingest_source(
             self.tx,
             entry.path,
             data,
@@ -425,9 +426,11 @@ class _Ingest:
             self._links,
             is_arrived=folder is not None and not folder.row(entry.path).reader,
         )
-        if folder is not None and is_ingested:
+        if folder is not None and reason is None:
             folder.ingested(entry.path)
             self._new.extend([entry.path] * is_new)
+        elif folder is not None and stat is not None and reason == NO_TEXT:
+            folder.saw(entry.path, stat, data, reason=reason)
         if source_format.language and source_format.entry and not source_format.is_installed:
             missing = self._missing.setdefault(source_format.install, {})
             missing[printable(entry.path)] = source_format.name
@@ -467,14 +470,17 @@ def _ingest_source(
     links: LinkEdges,
     *,
     is_arrived: bool,
-) -> bool:
-    """Ingests a source; returns False if its document was forgotten."""
+) -> str | None:
+    """Ingests a source; returns why it is left out and reports that, None if it is not."""
     if isinstance(source, str) and "\0" in source:
         raise InvalidInputError(f"text: NUL at character {source.index(chr(0))}, expected text")
     if tx.is_tombstoned(document_id(path)):
         report.skipped.append((path, FORGOTTEN_REASON))
-        return False
+        return FORGOTTEN_REASON
     reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
+    if format_of(path, media_type).is_extracted and _is_only_named(reading.drafts, path):
+        report.skipped.append((printable(path), NO_TEXT))
+        return NO_TEXT
     change = plan(tx, reading.drafts)
     apply(tx, change)
     document = tx.node(reading.drafts[-1].id)
@@ -491,4 +497,9 @@ def _ingest_source(
         report.documents_changed += 1
     else:
         report.documents_unchanged += 1
-    return True
+    return None
+
+
+def _is_only_named(drafts: Sequence[Draft], path: str) -> bool:
+    """Returns whether a document has no parts, and no title but the name of its file."""
+    return len(drafts) == 1 and drafts[0].summary == PurePosixPath(path).name

@@ -1,9 +1,9 @@
 """E-mail to text: the visible parts of a message; the header becomes properties of the document.
 
-In a mailbox each message is a section under its subject, with sender and date as its first lines;
-so is a message that is forwarded as a part of another, or attached as a file. What a message quotes
-is in passages of its own. So is a text that is attached (plain, HTML, CSV or TSV): it is a section
-under its name, unless it looks like a secret. Other attachments are named but not read.
+A message is a section under its subject, with sender and date as its first lines; so is each one of
+a mailbox, and one that is forwarded as a part of another, or attached as a file. What a message
+quotes is in passages of its own. So is a text that is attached (plain, HTML, CSV or TSV): it is a
+section under its name, unless it looks like a secret. Other attachments are named but not read.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def extract_message(data: bytes) -> Extraction:
     if attachments:
         props["attachments"] = attachments
     writer = Writer()
-    _write_message(writer, message, 0)
+    _write_section(writer, message, 1)
     return writer.finish(str(props.get("subject", "")), props)
 
 
@@ -110,18 +110,13 @@ def extract_mailbox(data: bytes) -> Extraction:
 
 
 def _write_section(writer: Writer, message: EmailMessage, level: int, depth: int = 0) -> None:
-    """Writes a message under its subject."""
+    """Writes a message under its subject: its texts, and below them what is attached."""
     headers = _headers(message)
     writer.heading(level, headers.get("subject", "") or "(no subject)")
     writer.block(
         "paragraph",
         "\n".join(f"{name.title()}: {headers[name]}" for name in _SHOWN if name in headers),
     )
-    _write_message(writer, message, level, depth)
-
-
-def _write_message(writer: Writer, message: EmailMessage, level: int, depth: int = 0) -> None:
-    """Writes the texts of a message, and below them what is attached."""
     attached: list[EmailMessage] = []
     _write_body(writer, message, level, depth, attached)
     for part in attached:

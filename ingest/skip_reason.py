@@ -19,6 +19,10 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 GOLDEN = b"ibidem retrieval golden "
 """How files of recorded answers begin. They quote questions, so they would be the best answers."""
 
+NO_TEXT = "has no text"
+"""Why a picture or a page without text and title is left out: a document that is nothing but the
+name of its file would be the best answer to every question with a word of that name."""
+
 
 def skip_reason(path: str, data: bytes, source_format: Format) -> str | None:
     """Returns why these bytes cannot become a document, None if they can."""

@@ -2,7 +2,8 @@
 
 A line in a listing is no heading, where the format does not forbid it to look like one. The text
 between two headings is cut as plain text is, and that of a manual page, which has few blank lines,
-also before the macros that begin a paragraph or an item.
+also before the macros that begin a paragraph or an item. A command of POD, such as the name of an
+item, is in the passage after it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ibidem.ingest.mark import Heading, Mark
+from ibidem.ingest.mark import Block, Heading, Layout, Mark, merged_into_next
 from ibidem.ingest.plain import PARAGRAPH, item_blocks
-from ibidem.ingest.split import PROSE
+from ibidem.ingest.split import PASSAGE_CHARS_MAX, PROSE
 
 _TEXT = r"(?P<text>[^\n]{1,300})$"
 _LISTING = r"(?P<listing>(?P<sign>[-./+`])(?P=sign){3,})[ \t\r]*$"
@@ -34,6 +35,9 @@ _MARKUP = re.compile(r"\\f[BIPR]|\\[A-Za-z]+\*?|[{}\"\\]|[ \t]+:[\w:@]+:[ \t\r]*
 """In headings: fonts, commands and tags."""
 _MACRO = re.compile(r"^\.(?:[HILPT]?P|Pp|It)\b", re.MULTILINE)
 """What begins a paragraph or an item of a manual page."""
+_COMMAND = re.compile(r"=[a-z]")
+_LAYOUT_COMMANDS = re.compile(r"(?:=(?:back|cut|encoding|end|over|pod)\b[^\n]*(?:\n|\Z))+")
+"""Commands of POD that a reader sees nothing of."""
 
 
 def titled_marks(form: str, source: str, start: int) -> Iterator[Mark]:
@@ -42,6 +46,24 @@ def titled_marks(form: str, source: str, start: int) -> Iterator[Mark]:
     Args:
         form: a key of `_HEADINGS`.
     """
+    marks = _marks(form, source, start)
+    return _with_commands(source, marks) if form == "pod" else marks
+
+
+def _with_commands(source: str, marks: Iterator[Mark]) -> Iterator[Mark]:
+    """Yields the marks of POD, with each command in the passage after it, or as layout."""
+
+    def is_command(block: Block) -> bool:
+        return _COMMAND.match(source, block.start, block.stop) is not None
+
+    def shown(mark: Mark) -> Mark:
+        is_layout = _LAYOUT_COMMANDS.fullmatch(source, mark.start, mark.stop)
+        return Layout(mark.start, mark.stop) if is_layout else mark
+
+    return merged_into_next(map(shown, marks), PASSAGE_CHARS_MAX, is_command)
+
+
+def _marks(form: str, source: str, start: int) -> Iterator[Mark]:
     at = start
     listing: str | None = None
     for match in re.compile(_HEADINGS[form], re.MULTILINE).finditer(source, start):

@@ -8,7 +8,7 @@ from tests.examples import examples
 from ibidem.ingest import code
 from ibidem.ingest.document import read_document
 from ibidem.ingest.formats import FORMATS
-from ibidem.ingest.mark import Heading, with_gaps
+from ibidem.ingest.mark import Block, Heading, with_gaps
 from ibidem.ingest.outline import outline, source_of
 
 SAMPLES = {
@@ -130,6 +130,16 @@ mod m { fn z() {} }
 """,
         ["S", "S", "S.new", "m", "m.z"],
     ),
+    "tsx": (
+        """\
+class A {
+  b() { return <p title="x">I'm {"<"}</p>; }
+  c() {}
+}
+export const D = () => <A>it's</A>;
+""",
+        ["A", "A.b", "A.c", "D"],
+    ),
     "typescript": (
         """\
 interface I { a: string }
@@ -142,7 +152,7 @@ abstract class C { n() {} }
 PIECES = st.sampled_from(
     ["class A {", "}", "fn f() {", "void f(int a) {", "// c", "/* c */", "def m", "end", ";", "é",
      "\n\n", "export", "function f() {}", "func (t T) M() {}", "namespace N {", "'", '"',
-     "<?php", "@a", "#[b]"]
+     "<?php", "@a", "#[b]", "\n#if A\n", "\n#else\n", "\n#endif // A\n", "} // n\n"]
 )  # fmt: skip
 
 
@@ -188,4 +198,54 @@ def test_the_parts_give_the_source_back(language, pieces):
 def test_there_are_ten_languages():
     table = {each.language for each in FORMATS if each.extra == "code"}
     assert table == set(code.GRAMMARS) == set(SAMPLES)
-    assert len(table) == 10
+    assert len({each.module for each in code.GRAMMARS.values()}) == 10
+
+
+def test_definitions_below_a_condition_are_sections():
+    pytest.importorskip("tree_sitter")
+    source = """\
+#ifndef A_H
+#define A_H
+#ifdef __cplusplus
+namespace ns {
+#endif
+#if defined(FAST)
+static int add(int a) { return a; } // at once
+#elif defined(SLOW)
+static int late(int a) { return a; }
+#else
+int never(void) { return 0; }
+#endif // FAST
+
+struct mill { int a; };
+} // namespace ns
+int last;
+
+#endif /* A_H */
+"""
+    marks = list(code.extract(source.encode(), "cpp").marks)
+    assert names(marks) == ["ns", "ns.add", "ns.late", "ns.never", "ns.mill"]
+    texts = [source[mark.start : mark.stop] for mark in marks if isinstance(mark, Block)]
+    assert texts == [
+        "#ifndef A_H\n#define A_H",
+        "#ifdef __cplusplus\nnamespace ns {\n#endif",
+        "#if defined(FAST)\nstatic int add(int a) { return a; } // at once",
+        "#elif defined(SLOW)\nstatic int late(int a) { return a; }\n#else",
+        "int never(void) { return 0; }\n#endif // FAST",
+        "struct mill { int a; };\n} // namespace ns",
+        "int last;",
+    ]
+
+
+def test_conditions_in_conditions_are_read_in_linear_time():
+    pytest.importorskip("tree_sitter")
+    source = "#if 1\n" * 1500 + "int f(void) {}\n" + "#endif\n" * 1500
+    assert names(code.extract(source.encode(), "c").marks) == ["f"]
+
+
+def test_a_header_of_cpp_with_the_suffix_of_c_is_read_as_cpp(monkeypatch):
+    pytest.importorskip("tree_sitter")
+    source, expected = SAMPLES["cpp"]
+    assert names(code.extract(source.encode(), "c").marks) == expected
+    monkeypatch.setattr(code, "find_spec", lambda name: None)
+    assert "A::k" not in names(code.extract(source.encode(), "c").marks)

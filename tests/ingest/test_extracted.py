@@ -542,7 +542,15 @@ def test_a_message_becomes_its_text_and_its_header_properties(reading):
     assert document(read).summary == props["subject"] == "Hällo"
     assert (props["from"], props["message_id"]) == ("Ada <ada@example.org>", "<1@example.org>")
     assert list(props["attachments"]) == ["a.pdf"]
-    assert parts(read) == [("paragraph", "Dear B,"), ("paragraph", "yes.")]
+    assert parts(read) == [
+        (1, "Hällo"),
+        (
+            "paragraph",
+            "From: Ada <ada@example.org>\nTo: b@example.org\nDate: Mon, 01 Jan 2024 10:00:00 +0000",
+        ),
+        ("paragraph", "Dear B,"),
+        ("paragraph", "yes."),
+    ]
 
 
 def test_a_mailbox_becomes_a_section_a_message(reading):
@@ -562,6 +570,13 @@ def mixed(kind, *parts):
     return f"Content-Type: multipart/{kind}; boundary=x{kind[:3]}", f"{body}--x{kind[:3]}--\n"
 
 
+def body_parts(read):
+    """The parts of a message below its subject, with the levels that they have there."""
+    (level, _), *others = parts(read)
+    assert level == 1
+    return [(kind - 1 if isinstance(kind, int) else kind, text) for kind, text in others]
+
+
 def message(head, text):
     return f"Subject: S\nMIME-Version: 1.0\n{head}\n\n{text}"
 
@@ -579,7 +594,7 @@ PLAIN, HTML_PART = "Content-Type: text/plain", "Content-Type: text/html"
 )
 def test_a_page_is_read_where_the_plain_text_beside_it_says_little(reading, plain, page, found):
     source = message(*mixed("alternative", (PLAIN, plain), (HTML_PART, page)))
-    assert parts(reading("a.eml", source)) == [("paragraph", found)]
+    assert body_parts(reading("a.eml", source)) == [("paragraph", found)]
 
 
 def test_all_texts_of_a_message_are_read_and_no_picture(reading):
@@ -589,7 +604,7 @@ def test_all_texts_of_a_message_are_read_and_no_picture(reading):
     body = mixed("related", (HTML_PART, "<p>One."), picture)
     source = message(*mixed("mixed", body, picture, (PLAIN, "Two."), log, inner))
     read = reading("a.eml", source)
-    assert parts(read) == [
+    assert body_parts(read) == [
         ("paragraph", "One."),
         ("paragraph", "Two."),
         (1, "Inner"),
@@ -623,7 +638,7 @@ INNER = "Subject: Inner\nFrom: Ada\n\nForwarded = text."
 )
 def test_a_forwarded_message_is_read_however_it_is_encoded(reading, head, text):
     source = message(*mixed("mixed", (PLAIN, "See below."), (f"Content-Type: {head}", text)))
-    assert parts(reading("a.eml", source)) == [
+    assert body_parts(reading("a.eml", source)) == [
         ("paragraph", "See below."),
         (1, "Inner"),
         ("paragraph", "From: Ada"),
@@ -651,7 +666,7 @@ def test_attached_texts_are_sections_under_their_names(reading):
             (PLAIN, "Sent to the list."),
         )
     )
-    assert parts(reading("a.eml", source)) == [
+    assert body_parts(reading("a.eml", source)) == [
         ("paragraph", "See below."),
         ("paragraph", "Sent to the list."),
         (1, "list.csv"),
@@ -669,20 +684,20 @@ def test_attached_texts_are_sections_under_their_names(reading):
 def test_an_attached_table_that_is_broken_is_read_as_text(reading):
     data = b"Name,No\n" + b'"' + b"a " * (1 << 19) + b"a\n"
     source = message(*mixed("mixed", (PLAIN, "See."), attached("text/csv", "a.csv", data)))
-    assert parts(reading("a.eml", source))[2][1].startswith('Name,No\n"a a')
+    assert body_parts(reading("a.eml", source))[2][1].startswith('Name,No\n"a a')
 
 
 def test_attached_secrets_are_not_read(reading):
     key = b"-----BEGIN PRIVATE KEY-----\n" + b"A" * 64 + b"\n-----END PRIVATE KEY-----\n"
     for name, data in (("id_rsa", b"key"), (".env", b"A=1"), ("x/.env", b"A=1"), ("a.txt", key)):
         source = message(*mixed("mixed", (PLAIN, "See."), attached("text/plain", name, data)))
-        assert parts(reading("a.eml", source)) == [("paragraph", "See.")]
+        assert body_parts(reading("a.eml", source)) == [("paragraph", "See.")]
 
 
 def test_a_forwarded_message_that_is_falsely_called_encoded_is_read(reading):
     head = "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64"
     source = message(*mixed("mixed", (head, "Subject: Inner\nFrom: Ada\n\nabcd efghij")))
-    assert parts(reading("a.eml", source)) == [
+    assert body_parts(reading("a.eml", source)) == [
         (1, "Inner"),
         ("paragraph", "From: Ada"),
         ("paragraph", "abcd efghij"),
@@ -694,7 +709,7 @@ def test_a_message_is_read_also_if_one_that_it_forwards_cannot_be(reading):
     head = "Content-Type: application/x; name=a.eml\nContent-Transfer-Encoding: base64"
     coded = b64encode(inner.encode()).decode()
     source = message(*mixed("mixed", (PLAIN, "One."), (head, coded)))
-    assert parts(reading("a.eml", source)) == [("paragraph", "One.")]
+    assert body_parts(reading("a.eml", source)) == [("paragraph", "One.")]
 
 
 @pytest.mark.parametrize(
@@ -717,7 +732,7 @@ def test_a_message_is_read_also_if_one_that_it_forwards_cannot_be(reading):
 )
 def test_a_text_of_a_message_is_read_whatever_its_character_set(reading, charset, data, found):
     head = f"Subject: S\nContent-Type: text/plain; charset={charset}\n\n".encode()
-    ((_, text),) = parts(reading("a.eml", head + data + b"\n"))
+    ((_, text),) = body_parts(reading("a.eml", head + data + b"\n"))
     assert text.strip("\ufffd\u3000") == found
 
 
@@ -742,7 +757,7 @@ def test_patches_and_source_in_a_message_are_read(reading):
     source = message(
         *mixed("mixed", (PLAIN, "See."), patch, attached("text/x-python", "a.py", b"x = 1"))
     )
-    assert parts(reading("a.eml", source)) == [
+    assert body_parts(reading("a.eml", source)) == [
         ("paragraph", "See."),
         ("paragraph", "--- a/mill.c\n+++ b/mill.c"),
         (1, "a.py"),
@@ -765,7 +780,7 @@ def test_a_file_that_is_called_a_message_and_is_none_is_left_out(reading):
         ("message/rfc822\nContent-Transfer-Encoding: base64", ""),
     ):
         source = message(*mixed("mixed", (PLAIN, "One."), (f"Content-Type: {head}", text)))
-        assert parts(reading("a.eml", source))[0] == ("paragraph", "One.")
+        assert body_parts(reading("a.eml", source))[0] == ("paragraph", "One.")
 
 
 def test_the_page_of_related_parts_is_the_one_that_they_name(reading):
@@ -774,12 +789,12 @@ def test_the_page_of_related_parts_is_the_one_that_they_name(reading):
     head, text = mixed("related", style, page)
     for start, found in ((' start="<c@d>"', "Page."), (' start="<e@f>"', "Style."), ("", "Style.")):
         source = message(f"{head};{start}" if start else head, text)
-        assert parts(reading("a.eml", source)) == [("paragraph", found)]
+        assert body_parts(reading("a.eml", source)) == [("paragraph", found)]
 
 
 def test_quoted_lines_are_passages_of_their_own(reading):
     text = "Ada wrote:\n> One.\n>\n> Two,\n> three.\nNo.\n\n  > indented\n>> deep\n"
-    assert parts(reading("a.eml", message(PLAIN, text))) == [
+    assert body_parts(reading("a.eml", message(PLAIN, text))) == [
         ("quote", "Ada wrote:\n\n> One."),
         ("quote", "> Two,\n> three."),
         ("paragraph", "No."),
@@ -797,9 +812,9 @@ def test_parts_that_are_nested_deep_take_bounded_time(reading):
                 f"--x{depth}\n{PLAIN}\n\n\n--x{depth}\n{head}\n\n{text}\n--x{depth}--\n",
             )
         deep = reading("a.eml", message(head, text))
-        assert parts(deep) == []
+        assert body_parts(deep) == []
     assert deep.warnings == ["left out: parts more than 16 levels deep"]
-    assert len(parts(reading("a.eml", message(PLAIN, "> \n" * 50_000 + "> x")))) == 1
+    assert len(body_parts(reading("a.eml", message(PLAIN, "> \n" * 50_000 + "> x")))) == 1
 
 
 def test_a_book_becomes_its_chapters_in_the_order_of_its_spine(reading):

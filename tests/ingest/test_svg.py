@@ -3,7 +3,11 @@
 import pytest
 
 from ibidem.ingest.document import read_document
+from ibidem.ingest.ingest import ingest_text
+from ibidem.ingest.report import IngestReport
 from ibidem.ingest.svg import extract
+
+from .graph import Graph
 
 SVG = """\
 <?xml version="1.0"?>
@@ -26,6 +30,23 @@ def test_the_texts_of_a_picture_are_lines():
 def test_a_picture_without_text_is_a_document_without_text(data):
     (document,) = read_document("img/mill.svg", data).drafts
     assert document.summary == "mill.svg"
+
+
+def test_pictures_and_pages_without_text_are_left_out(tmp_path):
+    (tmp_path / "mill.svg").write_text("<svg><path d='M1'/></svg>")
+    (tmp_path / "mill.html").write_text("<script>mill()</script>")
+    (tmp_path / "named.svg").write_text("<svg><title>The mill</title></svg>")
+    (tmp_path / "empty.txt").write_text("")
+    graph = Graph()
+    report = graph.ingest(tmp_path)
+    assert report.skipped == [("mill.html", "has no text"), ("mill.svg", "has no text")]
+    assert report.documents_added == 2
+    report = graph.ingest(tmp_path / "mill.svg")
+    assert report.skipped == [("mill.svg", "has no text")]
+    report = IngestReport()
+    with graph.transaction() as tx:
+        ingest_text(tx, "<svg/>", path="a.svg", report=report)
+    assert report.skipped == [("a.svg", "has no text")]
 
 
 def test_a_picture_with_prefixes_is_read():

@@ -66,3 +66,45 @@ def test_a_log_that_ends_in_a_number_is_read_as_plain_text():
 def test_a_number_a_host_and_a_class_are_no_names_of_files():
     words = ["version 1.2", "python.org", "tkinter.Canvas", "mill.md"]
     assert [has_suffix(word) for word in words] == [False, False, False, True]
+
+
+def test_an_item_of_pod_is_in_one_passage_with_its_description():
+    page = """\
+=encoding utf8
+
+=head1 OPTIONS
+
+=over 4
+
+=item --mill
+
+=item -m
+
+Turns the mill.
+
+It stops at night.
+
+=item *
+
+Oil it.
+
+=back
+
+=cut
+
+=for html <b>wheel</b>
+
+The wheel.
+
+=item last
+
+=head1 NEXT
+"""
+    parts = read_document("a.pod", page).drafts
+    assert [part.summary for part in parts if part.ntype == "Passage"] == [
+        "=item --mill\n\n=item -m\n\nTurns the mill.",
+        "It stops at night.",
+        "=item *\n\nOil it.",
+        "=for html <b>wheel</b>\n\nThe wheel.",
+        "=item last",
+    ]
