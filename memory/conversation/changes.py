@@ -43,7 +43,7 @@ from ibidem.objects.text import text_digest
 from ibidem.repo.retry import pause
 from ibidem.repo.revision import Revision
 from ibidem.repo.transaction.writing import writing
-from ibidem.retrieve.access.derived import Labels, derived, least_strict
+from ibidem.retrieve.access.derived import Labels, derived, listing_labels
 from ibidem.retrieve.access.policy import policy_of, with_labels
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _labelled(
     if policy is None:
         return props
     before = [] if node is None else [node.props]
-    return with_labels(props, policy.names, least_strict(policy, [*before, *listed]))
+    return with_labels(props, policy.names, listing_labels(policy, [*before, *listed]))
 
 
 def unsaved(tx: Transaction, thread: str, messages: Sequence[Message]) -> Sequence[Message]:

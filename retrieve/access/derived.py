@@ -160,7 +160,7 @@ def derived_labels(
     return found
 
 
-def least_strict(policy: TrustPolicy, listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def listing_labels(policy: TrustPolicy, listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the properties with level and scope of a node that lists others: the least of their
     levels, and the scope that all of them have, or none. Where nodes without a scope are visible to
     nobody, no labels are for several scopes: then the first scope counts, and no node of another.

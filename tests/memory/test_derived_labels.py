@@ -18,7 +18,7 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.derived import derived_labels, least_strict
+from ibidem.retrieve.access.derived import derived_labels, listing_labels
 from ibidem.retrieve.access.policy import ALL, Decision, TrustPolicy, Viewer, decide
 
 Props = Mapping[str, Any]
@@ -129,7 +129,7 @@ def test_the_least_strict_labels_are_for_whoever_may_see_one_of_the_listed(polic
     each: list[Props] = [{}, *(labels(*one) for one in product((0, 3), ("", "east", "west")))]
     viewers = [Viewer(*one) for one in product(range(5), ((), ("east",), ("west",)))]
     for listed in product(each, repeat=2):
-        found = least_strict(policy, listed)
+        found = listing_labels(policy, listed)
         teams = {one["team"] for one in listed if one.get("team")}
         for viewer in viewers:
             is_shown = decide(policy, viewer, found) is Decision.FULL
@@ -140,10 +140,10 @@ def test_the_least_strict_labels_are_for_whoever_may_see_one_of_the_listed(polic
                 assert is_shown <= any(seen), (listed, viewer)
 
 
-def test_what_nobody_may_see_does_not_make_the_least_strict_labels():
+def test_nodes_with_invalid_labels_do_not_count_for_the_least_strict_ones():
     odd = [{"secrecy": "top", "team": "east"}, {"secrecy": 0, "team": ["east"]}]
-    assert least_strict(POLICY, [*odd, labels(2, "west")]) == labels(2, "west")
-    assert least_strict(POLICY, odd) == least_strict(POLICY, []) == {}
+    assert listing_labels(POLICY, [*odd, labels(2, "west")]) == labels(2, "west")
+    assert listing_labels(POLICY, odd) == listing_labels(POLICY, []) == {}
 
 
 def test_a_source_that_nobody_may_see_is_refused():
