@@ -98,9 +98,9 @@ def _lookup(repository: Core, revision: Graph, prepared: PreparedQuery) -> Looku
     repository.answer_cache.shrink(bytes_max)
     if not bytes_max:
         return None
-    question = query.encode(), id(prepared.estimator), repository.agent, repository.task
+    question = query.encode(), prepared.estimator, repository.agent, repository.task
     key = revision.root_cid, revision.commit_cid, *question
-    return Lookup(key, prepared.estimator, revision.generation, revision.state.view)
+    return Lookup(key, revision.generation, revision.state.view)
 
 
 def _cached(

@@ -22,6 +22,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.access.policy import (
     DENY,
     NOBODY,
+    Level,
     TrustPolicy,
     level_of,
     members,
@@ -174,7 +175,7 @@ def listing_labels(policy: TrustPolicy, listed: Iterable[Mapping[str, Any]]) -> 
     given = [
         one
         for one in listed
-        if strictness(policy, one) != NOBODY and isinstance(one.get(policy.scope, ""), str)
+        if strictness(policy, one) <= Level.HYPER and isinstance(one.get(policy.scope, ""), str)
     ]
     scopes = [one.get(policy.scope, "") for one in given]
     if policy.unscoped == DENY:
