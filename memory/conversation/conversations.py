@@ -32,6 +32,7 @@ from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, has_w
 from ibidem.memory.conversation.units import newest_units
 from ibidem.memory.graph.memory import GraphMemory
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo.argument_checks import check_names
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.transaction.writing import OPEN
@@ -249,7 +250,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
         checks.count("first", first)
         checks.count("last", last)
-        given, by = list(facts), checks.name("model", model)
+        given, by = check_names("facts", facts), checks.name("model", model)
         made, _ = changes.changed(
             self.repository,
             lambda tx: extracted_facts.stage(tx, name, first, last, given, by),
