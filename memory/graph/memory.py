@@ -23,7 +23,7 @@ from ibidem.repo.api.notes import NoteSpaces
 from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.questions import changed_options
-from ibidem.repo.retrieval.records import TIME
+from ibidem.repo.retrieval.records import TIME, checked_statuses, checked_types
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
@@ -577,12 +577,12 @@ class GraphMemory:
         """
         names = {"user": user, "agent": agent, "session": session}
         where = {name: value for name, value in names.items() if value is not None}
-        wanted = {*STANDING, *map(Status, include_status)}
+        wanted = {*STANDING, *checked_statuses(include_status)}
         revision = self.repository.at(at, viewer=viewer)
-        labels = [str(RecordType(one)) for one in types]
+        labels = checked_types(types)
         nodes = revision.query(label=labels, where=where)
         if added_by is not None or task is not None:
-            commits = self.commits(types=types, viewer=viewer, at=at)
+            commits = self.commits(types=labels, viewer=viewer, at=at)
             nodes = [
                 node
                 for node in nodes
@@ -605,7 +605,7 @@ class GraphMemory:
         at: object = HEAD,
     ) -> dict[NodeId, Commit]:
         """Returns the commit that added each record, which names its author, agent and task."""
-        labels = [str(RecordType(one)) for one in types]
+        labels = checked_types(types)
         written = self.repository.history.newest_nodes(
             at, by="created", label=labels, limit=None, viewer=viewer
         )
