@@ -121,17 +121,15 @@ class GraphMemory:
                 new one in `records`.
             time: of the commit, and of records without their own.
         """
-        if isinstance(records, (str, bytes, Mapping)):
+        if isinstance(records, (str, bytes, Mapping)) or not isinstance(
+            records, (Record, Iterable)
+        ):
             raise InvalidInputError(
                 f"records: got {records!r:.80}, expected Records", hint="repo.add takes a text"
             )
         given = [records] if isinstance(records, Record) else list(records)
         for index, one in enumerate(given):
-            if not isinstance(one, Record):
-                raise InvalidInputError(
-                    f"records[{index}]: got {one!r:.80}, expected a Record",
-                    hint="repo.add takes a text",
-                )
+            _check_record(f"records[{index}]", one)
         now = self.repository.now(time)
         with self._writing(
             message or f"add {len(given)} record{'s' * (len(given) != 1)}", now
@@ -165,6 +163,7 @@ class GraphMemory:
                 one is semantic and has no provenance.
         """
         old = check_id("old", old, NodeId)
+        _check_record("new", new)
         now = self.repository.now(time)
         with self._writing("supersede a record", now) as tx:
             return revise.supersede(tx, old, new, self.policy(tx), now, relations=relations)
@@ -176,6 +175,7 @@ class GraphMemory:
         the relations of the source, unless `relations` is False.
         """
         source = check_id("source", source, NodeId)
+        _check_record("new", new)
         now = self.repository.now(time)
         with self._writing("fork a record", now) as tx:
             return revise.fork(tx, source, new, self.policy(tx), now, relations=relations)
@@ -195,6 +195,7 @@ class GraphMemory:
         time: Time = None,
     ) -> NodeId:
         """Replaces several records by one and retracts them, in one commit; as `supersede`."""
+        _check_record("new", new)
         now = self.repository.now(time)
         with self._writing("merge records", now) as tx:
             return revise.merge(
@@ -647,6 +648,13 @@ class GraphMemory:
         if isinstance(opened, Transaction):
             return NoteSpaces(opened.before().core).space(self.space).log()
         return self.notes.log()
+
+
+def _check_record(field: str, value: object) -> None:
+    if not isinstance(value, Record):
+        raise InvalidInputError(
+            f"{field}: got {value!r:.80}, expected a Record", hint="repo.add takes a text"
+        )
 
 
 def _added(
