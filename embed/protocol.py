@@ -57,13 +57,8 @@ class Embedder(Protocol):
 
 def checked_embedder(embedder: Embedder) -> Embedder:
     """Returns an embedder; raises `InvalidInputError` for what lacks a part of one."""
-    for part in ("name", "digest", "dim", "embed"):
-        # A property is not read: it may load a model, or ask a server.
-        if getattr_static(embedder, part, None) is None and not hasattr(embedder, part):
-            raise InvalidInputError(
-                f"embedder: got {type(embedder).__name__} without {part!r}, "
-                "expected an Embedder: name, digest, dim and embed(texts)"
-            )
+    expected = "an Embedder: name, digest, dim and embed(texts)"
+    _check_parts("embedder", embedder, ("name", "digest", "dim", "embed"), expected)
     return embedder
 
 
@@ -85,6 +80,21 @@ class SparseEncoder(Protocol):
             CorruptError: its answer does not match the request.
         """
         ...
+
+
+def checked_encoder(encoder: SparseEncoder) -> SparseEncoder:
+    """Returns a sparse encoder; raises `InvalidInputError` for what lacks a part of one."""
+    _check_parts("encoder", encoder, ("name", "encode"), "a SparseEncoder: name and encode(texts)")
+    return encoder
+
+
+def _check_parts(field: str, value: object, parts: Sequence[str], expected: str) -> None:
+    for part in parts:
+        # A property is not read: it may load a model, or ask a server.
+        if getattr_static(value, part, None) is None and not hasattr(value, part):
+            raise InvalidInputError(
+                f"{field}: got {type(value).__name__} without {part!r}, expected {expected}"
+            )
 
 
 def identity(parts: Mapping[str, Any]) -> bytes:
@@ -114,9 +124,15 @@ def checked(vectors: Any, *, count: int, dim: int, name: str) -> Float32s:
 
     Raises:
         InvalidInputError: the dimension is wrong (kind `dimension-mismatch`; the message names
-            both), a component is not finite, or the number of rows is wrong.
+            both), a component is not a finite number, or the number of rows is wrong.
     """
-    array = np.asarray(vectors, np.float32)
+    try:
+        with np.errstate(over="ignore"):  # overflow is detected by the check for finite numbers
+            array = np.asarray(vectors, np.float32)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(
+            f"model {name!r}: got an answer that is no array of numbers, expected {count} vectors"
+        ) from error
     if array.ndim != 2 or len(array) != count:
         raise InvalidInputError(
             f"model {name!r}: got an answer of shape {array.shape}, expected {count} vectors"

@@ -18,7 +18,7 @@ from ibidem.objects.edge import Edge
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.node import Node
-from ibidem.repo.argument_checks import check_id
+from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.graph import Graph, V
 from ibidem.retrieve.access.policy import Viewer
 from ibidem.retrieve.access.restricted_snapshot import loader, restrict
@@ -99,7 +99,7 @@ class RestrictedGraph(UnrestrictedGraph):
         """Returns those of the nodes that are visible and not hidden by a tombstone, without the
         parts that are not visible.
         """
-        wanted = [check_id("id", id_, NodeId) for id_ in ids]
+        wanted = check_ids("ids", ids)
         visible = super().find_nodes(
             (id_ for id_ in wanted if self._ordinal(id_) is not None),
             include_tombstoned=include_tombstoned,

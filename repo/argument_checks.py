@@ -25,11 +25,12 @@ def check_id(field: str, value: Any, cls: type[Id]) -> Id:
     )
 
 
-def check_ids(field: str, values: str | Iterable[object]) -> list[NodeId]:
+def check_ids(field: str, values: object) -> list[NodeId]:
     """Returns the ids of nodes, given one or several, each as an id or as its text."""
-    return [
-        check_id(field, one, NodeId) for one in ([values] if isinstance(values, str) else values)
-    ]
+    given = [values] if isinstance(values, str) else values
+    if not isinstance(given, Iterable):
+        raise InvalidInputError(f"{field}: got {values!r:.80}, expected the ids of nodes")
+    return [check_id(field, one, NodeId) for one in given]
 
 
 def check_text(field: str, value: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ibidem.embed.protocol import checked_encoder
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
@@ -61,7 +62,7 @@ def embed_sparse(
         revision: the graph, for its owner.
         target: the repository to write to.
     """
-    vocab = check_text("vocab", encoder.name)
+    vocab = check_text("vocab", checked_encoder(encoder).name)
     if type(batch_nodes) is not int or batch_nodes < 1:
         raise InvalidInputError(f"batch_nodes: got {batch_nodes!r}, expected 1 or more")
     repository, config = revision.core, revision.config

@@ -146,7 +146,7 @@ class Graph:
     ) -> dict[NodeId, Node]:
         """Returns those of the nodes that exist and are not hidden, read in one batch."""
         self._check_open()
-        wanted = [check_id("id", id_, NodeId) for id_ in dict.fromkeys(ids)]
+        wanted = list(dict.fromkeys(check_ids("ids", ids)))
         keys = [id_.raw for id_ in wanted]
         entries = zip(
             wanted,

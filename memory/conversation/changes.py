@@ -43,8 +43,8 @@ from ibidem.objects.text import text_digest
 from ibidem.repo.retry import pause
 from ibidem.repo.revision import Revision
 from ibidem.repo.transaction.writing import writing
-from ibidem.retrieve.access.derived import Labels, derived
-from ibidem.retrieve.access.policy import policy_of
+from ibidem.retrieve.access.derived import Labels, derived, listing_labels
+from ibidem.retrieve.access.policy import policy_of, with_labels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,15 +143,24 @@ def _extend(
         start = max(first, index * PART_MESSAGES)
         stop = min(first + len(fresh), (index + 1) * PART_MESSAGES)
         part = tx.find_node(part_id(thread, index))
+        added = fresh[start - first : stop - first]
         children = (() if part is None else part.children) + tuple(
             Child(id, "", *size_of(message.text))
-            for id, message in fresh[start - first : stop - first]  # noqa: A001
+            for id, message in added  # noqa: A001
         )
-        tx.add_node(PART, namespace=PART, key=[thread, index], children=children, replace=True)
+        tx.add_node(
+            PART,
+            namespace=PART,
+            key=[thread, index],
+            props=_labelled(tx, part, {}, [message.props for _, message in added]),
+            children=children,
+            replace=True,
+        )
         parts[part_id(thread, index)] = None
     stop = first + len(fresh)
     listed = [Child(id, "", 0, 0) for id in parts if tx.find_node(id) is not None]  # noqa: A001
-    props = {"name": thread, "cleared": 0} if state is None else dict(state.props)
+    own = {"name": thread, "cleared": 0}
+    props = _labelled(tx, state, own, [message.props for _, message in fresh])
     tx.add_node(
         THREAD,
         namespace=THREAD,
@@ -160,6 +169,22 @@ def _extend(
         children=listed,
         replace=True,
     )
+
+
+def _labelled(
+    tx: Transaction,
+    node: Node | None,
+    new: Mapping[str, Any],
+    listed: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Returns the properties of a thread or part, `new` where there is none yet, with labels of
+    which none is stricter than before or than those of the messages that it lists from now on."""
+    props = dict(new if node is None else node.props)
+    policy = tx.trust_policy
+    if policy is None:
+        return props
+    before = [] if node is None else [node.props]
+    return with_labels(props, policy.names, listing_labels(policy, [*before, *listed]))
 
 
 def unsaved(tx: Transaction, thread: str, messages: Sequence[Message]) -> Sequence[Message]:
@@ -392,7 +417,8 @@ def _set(tx: Transaction, thread: str, props: Mapping[str, Any]) -> None:
     """Stages properties of the owner's node of a thread, which is added where there is none."""
     if tx.find_node(thread_id(thread)) is None:
         own = {"name": thread, "next": 0, "cleared": 0, **props}
-        tx.add_node(THREAD, namespace=THREAD, key=thread, props=own)
+        said = [node.props for node in _listed(tx, thread, {})]
+        tx.add_node(THREAD, namespace=THREAD, key=thread, props=_labelled(tx, None, own, said))
     else:
         tx.update_node(thread_id(thread), set_props=props)
 

@@ -28,10 +28,11 @@ from ibidem.memory.conversation.message import (
     thread_info,
 )
 from ibidem.memory.conversation.rules import USER, facts_by_rules
-from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, now_of, select
+from ibidem.memory.conversation.selection import LIMIT_DEFAULT, Selection, has_words, now_of, select
 from ibidem.memory.conversation.units import newest_units
 from ibidem.memory.graph.memory import GraphMemory
 from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
+from ibidem.repo.argument_checks import check_names
 from ibidem.repo.questions import Questions, changed_options
 from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.transaction.writing import OPEN
@@ -249,7 +250,7 @@ class Conversations:
         name, now = checked_name(thread), self.repository.now(time)
         checks.count("first", first)
         checks.count("last", last)
-        given, by = list(facts), checks.name("model", model)
+        given, by = check_names("facts", facts), checks.name("model", model)
         made, _ = changes.changed(
             self.repository,
             lambda tx: extracted_facts.stage(tx, name, first, last, given, by),
@@ -482,7 +483,7 @@ class Conversations:
             depth: number of messages that each lane ranks; by default 4 * limit, at least 100.
         """
         options = changed_options(locals(), Questions.retrieve, but=_OF_SELECTION)
-        if self._embedder is not None and text is not None and text.strip():
+        if self._embedder is not None and has_words(text):
             options.setdefault("embedder", self._embedder)
             if self._embedder.name not in self.at(at).config.models:
                 del options["embedder"]  # no message has a vector yet
@@ -582,6 +583,10 @@ class Conversations:
         options |= {"order": order, "window": window, "ttl": ttl, "as_of": as_of, "depth": depth}
         checks.count("require_last", require_last)
         checks.choice("overflow", overflow, (CUT, SKIP, STOP))
+        if token_budget is not None:
+            token_budget = checks.count("token_budget", token_budget)
+        tool_chars = checks.count("tool_chars", tool_chars)
+        recent_share, similar_share = _checked_shares(shares)
         revision = self.at(at)
         if not isinstance(cast("object", self.repository), OPEN):
             # What other writers commit from now on has no part in it.
@@ -590,12 +595,12 @@ class Conversations:
         newest = newest[: checks.count("recent", recent)]
         must = {id(one) for one in newest[:require_last]}
         sources = [
-            Source("recent", tuple(required(newest, lambda one: id(one) in must)), shares[0])
+            Source("recent", tuple(required(newest, lambda one: id(one) in must)), recent_share)
         ]
         chosen = None
-        if text is not None and text.strip() and similar != 0:
+        if has_words(text) and similar != 0:
             chosen = self.select(text, thread=thread, limit=similar, unit=unit, at=at, **options)
-            sources.append(Source("similar", chosen.units, shares[1], chosen.passages))
+            sources.append(Source("similar", chosen.units, similar_share, chosen.passages))
         return compose(
             revision,
             sources,
@@ -632,6 +637,13 @@ class Conversations:
             return changes.hide(tx, name, before, reason=what)
 
         return self._written(change, f"{what}: {name}", now)
+
+
+def _checked_shares(shares: object) -> tuple[int, int]:
+    """Returns the weights of the recent and the similar messages."""
+    if not isinstance(shares, (tuple, list)) or len(shares) != 2:
+        raise InvalidInputError(f"shares: got {checks.show(shares)}, expected two weights")
+    return checks.count("shares[0]", shares[0]), checks.count("shares[1]", shares[1])
 
 
 def _sources(node: Node) -> list[object]:

@@ -23,6 +23,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import plain
 from ibidem.objects.record import record
 from ibidem.objects.text import content_text
+from ibidem.repo.argument_checks import check_mapping, check_names
 from ibidem.repo.arguments import checked_time
 from ibidem.retrieve.answer.render import CLIP_CHARS
 from ibidem.retrieve.query import checks
@@ -93,11 +94,9 @@ class Message:
             )
         if isinstance(given, Mapping):
             try:
-                fields = dict(given)
-                fields["tool_calls"] = tuple(fields.get("tool_calls", ()))
-                return cls(**fields)
+                return cls(**given)
             except TypeError as error:
-                unknown = sorted(fields.keys() - cls.__dataclass_fields__.keys(), key=str)
+                unknown = sorted(given.keys() - cls.__dataclass_fields__.keys(), key=str)
                 raise InvalidInputError(
                     f"{unknown[0] if unknown else 'role'}: "
                     f"got {'a field that messages do not have' if unknown else 'nothing'}, "
@@ -112,6 +111,15 @@ class Message:
             raise InvalidInputError(f"role: got {self.role!r:.80}, expected a text")
         if not isinstance(self.text, str):
             raise InvalidInputError(f"text: got {self.text!r:.80}, expected a text")
+        for name in ("id", _ANSWERS):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InvalidInputError(f"{name}: got {value!r:.80}, expected a text or None")
+        for name in (_CALLS, _RESULTS):
+            object.__setattr__(self, name, tuple(check_names(name, getattr(self, name))))
+        if self.raw is not None:
+            check_mapping("raw", self.raw)
+        object.__setattr__(self, "props", check_mapping("props", self.props))
         taken = sorted((_PROPS | _OWN).intersection(self.props))
         if taken:
             raise InvalidInputError(f"props.{taken[0]}: got a name that messages use themselves")
@@ -377,7 +385,7 @@ def message_id(thread: str, ord: int) -> NodeId:  # noqa: A002
 
 def messages_of(given: Iterable[object]) -> list[Message]:
     """Returns messages given in any of their forms."""
-    if isinstance(given, (str, bytes, Mapping, Message)):
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
         raise InvalidInputError(f"messages: got {given!r:.80}, expected a list of messages")
     return [_message(position, one) for position, one in enumerate(given)]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ibidem.memory.conversation.answer import MessageAnswer
 from ibidem.memory.conversation.message import (
@@ -120,13 +120,11 @@ def select(
     check_kind(unit)
     if order not in ORDERS:
         raise InvalidInputError(f"order: got {order!r:.80}, expected {' or '.join(ORDERS)}")
-    if text is not None and not isinstance(text, str):
-        raise InvalidInputError(f"text: got {checks.show(text)}, expected a text or None")
     for name in ("where", "label", "as_of", "token_budget"):
         if name in options:
             raise InvalidInputError(f"{name}: got an option that a selection sets itself")
     scope = Scope(revision, thread, window, ttl, as_of)
-    if text is None or not text.strip():
+    if not has_words(text):
         latest = _first(scope.newest(), scope, limit, unit)[::-1]
         return _selection(latest, scope.of(latest), {}, {}, scope.outside)
     ranked = scope.ask(
@@ -142,6 +140,14 @@ def select(
     home = revision.config.analyser
     passages = {one.id: found for one in every if (found := best_passage(one.text, text, home))}
     return _selection(best, ranked, scores, passages, scope.outside)
+
+
+def has_words(text: object) -> TypeGuard[str]:
+    """Returns whether a text ranks: not if it is blank or None; raises `InvalidInputError` for
+    anything but a text or None."""
+    if text is not None and not isinstance(text, str):
+        raise InvalidInputError(f"text: got {checks.show(text)}, expected a text or None")
+    return text is not None and bool(text.strip())
 
 
 def _selection(

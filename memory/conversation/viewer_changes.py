@@ -62,7 +62,7 @@ def append(
             known[message.id] = next_ord
         next_ord += 1
     if messages and not _threads(tx, thread):
-        _add_thread(tx, thread, messages, cleared=0)
+        _add_thread(tx, thread, messages[0].props, cleared=0)
     return tuple(ords)
 
 
@@ -102,18 +102,18 @@ def _clear(tx: ViewerTransaction, thread: str) -> None:
     cleared = _next_ord(tx, thread)
     own = [id_ for id_, _ in _threads(tx, thread) if id_ != thread_id(thread)]
     if not own:
-        _add_thread(tx, thread, (), cleared=cleared)
+        first = next(iter(_messages(tx, thread, {})), None)
+        _add_thread(tx, thread, {} if first is None else first.props, cleared=cleared)
     for id_ in own:
         tx.update_node(id_, set_props={"next": cleared, "cleared": cleared})
 
 
 def _add_thread(
-    tx: ViewerTransaction, thread: str, messages: Sequence[Message], *, cleared: int
+    tx: ViewerTransaction, thread: str, props: Mapping[str, Any], *, cleared: int
 ) -> None:
-    """Stages a thread that whoever sees its first message sees."""
+    """Stages a thread that whoever sees a message with some properties sees."""
     policy = policy_of(tx.at().config)
-    names = () if policy is None else (policy.level, policy.scope)
-    props = messages[0].props if messages else {}
+    names = () if policy is None else policy.names
     labels = {name: props[name] for name in names if name in props}
     tx.add_node(THREAD, props={**labels, "name": thread, "next": cleared, "cleared": cleared})
 

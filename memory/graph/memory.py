@@ -23,7 +23,7 @@ from ibidem.repo.api.notes import NoteSpaces
 from ibidem.repo.argument_checks import check_id, check_ids
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.questions import changed_options
-from ibidem.repo.retrieval.records import TIME
+from ibidem.repo.retrieval.records import TIME, checked_statuses, checked_types
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD
 from ibidem.repo.transaction.transaction import UNCHANGED, Transaction
@@ -121,17 +121,15 @@ class GraphMemory:
                 new one in `records`.
             time: of the commit, and of records without their own.
         """
-        if isinstance(records, (str, bytes, Mapping)):
+        if isinstance(records, (str, bytes, Mapping)) or not isinstance(
+            records, (Record, Iterable)
+        ):
             raise InvalidInputError(
                 f"records: got {records!r:.80}, expected Records", hint="repo.add takes a text"
             )
         given = [records] if isinstance(records, Record) else list(records)
         for index, one in enumerate(given):
-            if not isinstance(one, Record):
-                raise InvalidInputError(
-                    f"records[{index}]: got {one!r:.80}, expected a Record",
-                    hint="repo.add takes a text",
-                )
+            _check_record(f"records[{index}]", one)
         now = self.repository.now(time)
         with self._writing(
             message or f"add {len(given)} record{'s' * (len(given) != 1)}", now
@@ -165,6 +163,7 @@ class GraphMemory:
                 one is semantic and has no provenance.
         """
         old = check_id("old", old, NodeId)
+        _check_record("new", new)
         now = self.repository.now(time)
         with self._writing("supersede a record", now) as tx:
             return revise.supersede(tx, old, new, self.policy(tx), now, relations=relations)
@@ -176,6 +175,7 @@ class GraphMemory:
         the relations of the source, unless `relations` is False.
         """
         source = check_id("source", source, NodeId)
+        _check_record("new", new)
         now = self.repository.now(time)
         with self._writing("fork a record", now) as tx:
             return revise.fork(tx, source, new, self.policy(tx), now, relations=relations)
@@ -195,6 +195,7 @@ class GraphMemory:
         time: Time = None,
     ) -> NodeId:
         """Replaces several records by one and retracts them, in one commit; as `supersede`."""
+        _check_record("new", new)
         now = self.repository.now(time)
         with self._writing("merge records", now) as tx:
             return revise.merge(
@@ -577,12 +578,12 @@ class GraphMemory:
         """
         names = {"user": user, "agent": agent, "session": session}
         where = {name: value for name, value in names.items() if value is not None}
-        wanted = {*STANDING, *map(Status, include_status)}
+        wanted = {*STANDING, *checked_statuses(include_status)}
         revision = self.repository.at(at, viewer=viewer)
-        labels = [str(RecordType(one)) for one in types]
+        labels = checked_types(types)
         nodes = revision.query(label=labels, where=where)
         if added_by is not None or task is not None:
-            commits = self.commits(types=types, viewer=viewer, at=at)
+            commits = self.commits(types=labels, viewer=viewer, at=at)
             nodes = [
                 node
                 for node in nodes
@@ -605,7 +606,7 @@ class GraphMemory:
         at: object = HEAD,
     ) -> dict[NodeId, Commit]:
         """Returns the commit that added each record, which names its author, agent and task."""
-        labels = [str(RecordType(one)) for one in types]
+        labels = checked_types(types)
         written = self.repository.history.newest_nodes(
             at, by="created", label=labels, limit=None, viewer=viewer
         )
@@ -647,6 +648,13 @@ class GraphMemory:
         if isinstance(opened, Transaction):
             return NoteSpaces(opened.before().core).space(self.space).log()
         return self.notes.log()
+
+
+def _check_record(field: str, value: object) -> None:
+    if not isinstance(value, Record):
+        raise InvalidInputError(
+            f"{field}: got {value!r:.80}, expected a Record", hint="repo.add takes a text"
+        )
 
 
 def _added(

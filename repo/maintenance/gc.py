@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from ibidem.objects.block import empty
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import OperationCid
-from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.objects.tree.cache import TreeCache
 from ibidem.repo.erasure.destroy import finish
@@ -28,6 +27,7 @@ from ibidem.repo.maintenance.cells import HORIZON_CELL
 from ibidem.repo.maintenance.garbage import Marks, delete_garbage, list_garbage, mark_all
 from ibidem.repo.operation_log import OPERATIONS_KEPT
 from ibidem.repo.view_check import has_wrong_ref
+from ibidem.retrieve.query import checks
 from ibidem.store.files import remove_stale
 
 if TYPE_CHECKING:
@@ -72,12 +72,12 @@ def collect(
         dry_run: only counts.
 
     Raises:
-        InvalidInputError: `keep_operations` is below 1.
+        InvalidInputError: `keep_operations` is not a count, or below 1.
         FormatError: an unknown kind or version.
         CorruptError: a needed block is missing or damaged.
     """
-    if keep_operations is not None and keep_operations < 1:
-        raise InvalidInputError(f"keep_operations: got {keep_operations}, expected 1 or more")
+    if keep_operations is not None:
+        keep_operations = checks.count("keep_operations", keep_operations, low=1)
     store = repository.store
     marks = Marks(store, repository.progress)
     if dry_run:

@@ -16,15 +16,16 @@ from ibidem.objects.cid import CommitCid, RootCid
 from ibidem.objects.forking import ForkLock
 from ibidem.objects.record import record
 from ibidem.objects.tree import EMPTY_TREE
+from ibidem.retrieve.tokens import TokenEstimator
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import TreeCid
     from ibidem.objects.view import View
     from ibidem.retrieve.answer.answer import Answer
 
-Key = tuple[RootCid, CommitCid | None, bytes, int, str | None, str | None]
-"""The root, the commit in the receipt, the query, the identity of the estimator object, and the
-agent and the task in the receipt."""
+Key = tuple[RootCid, CommitCid | None, bytes, TokenEstimator, str | None, str | None]
+"""The root, the commit in the receipt, the query, the estimator, which is compared by its identity,
+and the agent and the task in the receipt."""
 UNREADABLE = -1
 """The generation if it cannot be read: nothing is kept."""
 
@@ -34,8 +35,6 @@ class Lookup:
     """A question, and when its graph was opened."""
 
     key: Key
-    estimator: object
-    """It is kept with the answer, so that no other object has its identity."""
     generation: int
     """Of the receipts, in which the graph was opened."""
     view: View
@@ -52,7 +51,7 @@ class AnswerCache:
         """Of the newest view that was looked with."""
         self._erased: tuple[int, TreeCid] = 0, EMPTY_TREE
         """The generation and the erasures of all entries."""
-        self._entries: dict[Key, tuple[Answer[Any], int, object]] = {}
+        self._entries: dict[Key, tuple[Answer[Any], int]] = {}
         self.size_bytes = 0
         """Of all entries."""
         self.hit_count = 0
@@ -84,7 +83,7 @@ class AnswerCache:
                 return
             before = self._entries.pop(lookup.key, None)
             self.size_bytes += size - (0 if before is None else before[1])
-            self._entries[lookup.key] = answer, size, lookup.estimator
+            self._entries[lookup.key] = answer, size
             self._shrink(bytes_max)
 
     def shrink(self, bytes_max: int) -> None:
@@ -100,7 +99,7 @@ class AnswerCache:
 
     def _shrink(self, bytes_max: int) -> None:
         while self.size_bytes > bytes_max:
-            _, gone, _ = self._entries.pop(next(iter(self._entries)))
+            _, gone = self._entries.pop(next(iter(self._entries)))
             self.size_bytes -= gone
 
     def _is_current(self, lookup: Lookup) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ibidem.embed.cache import CachedEmbedder
-from ibidem.embed.protocol import checked_embedder
+from ibidem.embed.protocol import checked_embedder, checked_encoder
 from ibidem.objects.config import Config
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.repo.argument_checks import check_text
 from ibidem.repo.local_settings import LogQuestions
+from ibidem.retrieve.query.checks import show
 from ibidem.retrieve.query.subquery import QUERIES, resolve_queries
 
 if TYPE_CHECKING:
@@ -84,7 +87,7 @@ def query_weights(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidInputError: there is no text.
     """
-    encoder: SparseEncoder = options["sparse"]
+    encoder: SparseEncoder = checked_encoder(options["sparse"])
     text = options.get("text")
     if not isinstance(text, str) or not text.strip():
         raise InvalidInputError(f"text: got {text!r:.40}, expected a text for the encoder")
@@ -102,14 +105,29 @@ def encoded(encoder: SparseEncoder, texts: Sequence[str]) -> Sequence[SparseRow]
     """Returns the tokens and weights of texts, one row for each.
 
     Raises:
-        InvalidInputError: the encoder returns more or fewer rows; also what it raises.
+        InvalidInputError: the encoder returns more or fewer rows, or something else; also what it
+            raises.
     """
     rows = encoder.encode(texts)
+    if not isinstance(rows, Sequence) or not all(map(_is_row, rows)):
+        raise InvalidInputError(
+            f"encoder {encoder.name!r:.80}: got {show(rows)}, expected tokens and weights for each "
+            "text"
+        )
     if len(rows) != len(texts):
         raise InvalidInputError(
             f"encoder {encoder.name!r:.80}: got {len(rows)} rows, expected {len(texts)}"
         )
     return rows
+
+
+def _is_row(row: object) -> bool:
+    """Returns whether it is a list of tokens and one of weights, whatever is in them."""
+    return isinstance(row, (tuple, list)) and len(row) == 2 and all(map(_is_list, row))
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, (tuple, list)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def _further(options: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
-from ibidem.retrieve.query.checks import TEXT_BYTES_MAX
+from ibidem.retrieve.query.checks import TEXT_BYTES_MAX, show
 from ibidem.retrieve.query.subquery import QUERIES, resolve_queries
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ def expanded(options: dict[str, Any]) -> dict[str, Any]:
     imagine, reword = options.pop("imagine", None), options.pop("reword", None)
     if imagine is None and reword is None:
         return options
+    for name, model in (("imagine", imagine), ("reword", reword)):
+        if model is not None and not (hasattr(model, "name") and hasattr(model, "complete")):
+            raise InvalidInputError(
+                f"{name}: got {show(model)}, expected a LanguageModel: name and "
+                "complete(system, text)"
+            )
     text = options.get("text")
     if not isinstance(text, str) or not text.strip():
         name = "reword" if imagine is None else "imagine"

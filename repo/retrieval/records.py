@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.cid import CommitCid
 from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.argument_checks import check_names
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval.feedback import notes_head, notes_time
 from ibidem.repo.retrieval.given_time import given_time
@@ -80,7 +81,7 @@ def ask_records(
     Raises:
         InvalidInputError: an option is wrong, or would have no effect; kind `viewer-required`.
     """
-    included = [include_status] if isinstance(include_status, str) else list(include_status)
+    included = checked_statuses(include_status)
     graph = revision if revision.viewer is not None else revision.seen_by(viewer)
     head = notes_head(core, notes)
     moment = moment_of(core, graph, as_of, head)
@@ -95,7 +96,7 @@ def ask_records(
         core,
         graph,
         text=text,
-        label=_types(types),
+        label=checked_types(types),
         where=_standing(included, options.pop("where", None)),
         as_of=None if included and as_of is None else moment,
         depth=depth,
@@ -136,25 +137,32 @@ def _undated(graph: Graph) -> int | None:
     return newest_time(graph, TIME) if graph.with_snapshot(lacks) else None
 
 
-def _types(types: Iterable[RecordType | str] | None) -> list[str]:
-    found = LAYERS if types is None else list(types)
+def checked_types(types: Iterable[RecordType | str] | None) -> list[str]:
+    """Returns types of records, all of them for None; raises `InvalidInputError` for others."""
+    found = LAYERS if types is None else check_names("types", types)
     for one in found:
-        if isinstance(types, str) or one not in LAYERS:
+        if one not in LAYERS:
             raise InvalidInputError(f"types: got {one!r:.40}, expected some of {', '.join(LAYERS)}")
     if not found:
         raise InvalidInputError("types: got none, expected one or more")
     return [str(one) for one in found]
 
 
-def _standing(given: Sequence[Status | str], where: Mapping[str, object] | None) -> Predicate:
-    for one in given:
+def checked_statuses(given: Iterable[Status | str]) -> list[str]:
+    """Returns statuses of records, given one or several; raises `InvalidInputError` for others."""
+    found = check_names("include_status", [given] if isinstance(given, str) else given)
+    for one in found:
         if one not in tuple(Status):
             raise InvalidInputError(
                 f"include_status: got {one!r:.40}, expected some of {', '.join(Status)}"
             )
-    if where is not None and "status" in where:
+    return [str(one) for one in found]
+
+
+def _standing(given: Sequence[str], where: Mapping[str, object] | None) -> Predicate:
+    if isinstance(where, Mapping) and "status" in where:
         raise InvalidInputError("where: got a condition on status, expected include_status")
-    wanted = tuple(sorted({*map(str, STANDING), *map(str, given)}))
+    wanted = tuple(sorted({*map(str, STANDING), *given}))
     # A record without a status is active.
     standing = Or((Not(Exists("status")), OneOf("status", wanted)))
-    return standing if not where else And((parse(where), standing))
+    return standing if where is None or where == {} else And((parse(where), standing))

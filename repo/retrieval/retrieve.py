@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from ibidem.objects.errors import ErrorKind, IbidemError, InvalidInputError
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
+from ibidem.repo.argument_checks import check_mapping
 from ibidem.repo.graph import Graph
 from ibidem.repo.retrieval.answer_cache import Lookup
 from ibidem.repo.retrieval.given_time import given_times
@@ -98,9 +99,9 @@ def _lookup(repository: Core, revision: Graph, prepared: PreparedQuery) -> Looku
     repository.answer_cache.shrink(bytes_max)
     if not bytes_max:
         return None
-    question = query.encode(), id(prepared.estimator), repository.agent, repository.task
+    question = query.encode(), prepared.estimator, repository.agent, repository.task
     key = revision.root_cid, revision.commit_cid, *question
-    return Lookup(key, prepared.estimator, revision.generation, revision.state.view)
+    return Lookup(key, revision.generation, revision.state.view)
 
 
 def _cached(
@@ -143,7 +144,14 @@ def retrieve_many(
     Args:
         questions: the options of each query.
     """
-    prepared = [ask_nodes(repository, revision, **options) for options in questions]
+    if isinstance(questions, (str, Mapping)) or not isinstance(questions, Iterable):
+        raise InvalidInputError(
+            f"questions: got {checks.show(questions)}, expected a list of mappings of options"
+        )
+    prepared = [
+        ask_nodes(repository, revision, **check_mapping(f"questions[{index}]", options))
+        for index, options in enumerate(questions)
+    ]
     lanes = _lanes_of_one_scan(repository, revision, [one.query for one in prepared])
     results = []
     for one, own in zip(prepared, lanes, strict=True):

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from blake3 import blake3
 
 from ibidem.objects.errors import InvalidInputError, NotFoundError, StorageError
-from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
+from ibidem.retrieve.query import checks
+from ibidem.retrieve.tokens import HEURISTIC, HeuristicEstimator, TokenEstimator, checked_estimator
 
 _FORMS = "'heuristic', 'tiktoken:ENCODING' or 'tokenizers:FILE'"
 _opened: dict[tuple[str, int, int], TokenEstimator] = {}
@@ -52,8 +53,31 @@ class TokenizersEstimator:
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
+class CheckedEstimator:
+    """An estimator of the caller, whose counts are checked. Two are equal if they check the same
+    object."""
+
+    def __init__(self, estimator: TokenEstimator) -> None:
+        self.name, self.digest = checked_estimator(estimator)
+        self._estimator = estimator
+
+    def estimate(self, text: str) -> int:
+        """Returns the number of tokens; raises `InvalidInputError` for anything but a count."""
+        return checks.count(f"estimator {self.name!r:.80}", self._estimator.estimate(text))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CheckedEstimator) and self._estimator is other._estimator
+
+    def __hash__(self) -> int:
+        return id(self._estimator)
+
+
+_OWN = (HeuristicEstimator, TiktokenEstimator, TokenizersEstimator, CheckedEstimator)
+
+
 def estimator_of(estimator: object) -> TokenEstimator:
-    """Returns the estimator with a given name, or the given estimator itself.
+    """Returns the estimator with a given name, or the given estimator; one of the caller's own
+    with checks of its counts.
 
     Raises:
         InvalidInputError: it is neither.
@@ -65,7 +89,8 @@ def estimator_of(estimator: object) -> TokenEstimator:
             raise InvalidInputError(
                 f"estimator: got {estimator!r:.80}, expected {_FORMS}, or an estimator"
             )
-        return estimator  # type: ignore[return-value]
+        known = cast("TokenEstimator", estimator)
+        return known if type(known) in _OWN else CheckedEstimator(known)
     if estimator == HEURISTIC.name:
         return HEURISTIC
     kind, colon, argument = estimator.partition(":")

@@ -53,6 +53,8 @@ class Chain:
             first: the first step of another run, with which this one begins too.
             watch: is told each step, in order, by the thread that takes it.
         """
+        if watch is not None and not callable(watch):
+            raise InvalidInputError(f"watch: got {watch!r:.80}, expected a function, or None")
         self._operations = operations
         self._author = author
         self._blocks: dict[Cid, bytes] = {}

@@ -47,6 +47,7 @@ from ibidem.repo.transaction.changeset import Publisher
 from ibidem.repo.transaction.pending import Incident, PendingGraph
 from ibidem.repo.transaction.staged_graph import StagedRevision
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, document_labels, with_labels
+from ibidem.retrieve.query import checks
 from ibidem.retrieve.semantics import check_version
 from ibidem.store.closing import Ending
 
@@ -476,7 +477,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         """Yields the nodes as staged, by id, tombstoned ones too; those of one label if given."""
         self._check_open()
         # A node's block contains its label as plain bytes, so most other nodes need not be decoded.
-        wanted = b"" if label is None else check_text("label", label).encode()
+        wanted = b"" if label is None else checks.name("label", label).encode()
         for block in self._draft.nodes():
             if wanted in block:
                 node = Node.decode(block)

@@ -5,7 +5,10 @@ of their levels and the narrowest of their scopes. No single scope is as narrow 
 is derived from nodes of several scopes. Whoever may see the sources may write it lower, explicitly;
 the commit then says so in a trailer of its message.
 
-Spec: trust 1.
+A node that only lists others, such as a thread, has the least strict of their labels instead:
+whoever may see one of them may see that they are listed.
+
+Spec: trust 1, 6.1.
 """
 
 from __future__ import annotations
@@ -16,7 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.access.policy import NOBODY, TrustPolicy, level_of, members, strictness
+from ibidem.retrieve.access.policy import (
+    DENY,
+    NOBODY,
+    Level,
+    TrustPolicy,
+    level_of,
+    members,
+    strictness,
+)
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -147,6 +158,36 @@ def derived_labels(
     is_hidden = names.unscoped == "deny" and any(not scopes_of(names, [one]) for one in given)
     if len(named) == 1 and not is_hidden:
         found[names.scope] = named[0]
+    return found
+
+
+def listing_labels(policy: TrustPolicy, listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the properties with level and scope of a node that lists others: the least of their
+    levels, and the scope that all of them have, or none. Where nodes without a scope are visible to
+    nobody, no labels are for several scopes: then the first scope counts, and no node of another.
+
+    Args:
+        policy: of the root.
+        listed: the properties of each node; one that nobody may see does not count.
+
+    Spec: trust 6.1.
+    """
+    given = [
+        one
+        for one in listed
+        if strictness(policy, one) <= Level.HYPER and isinstance(one.get(policy.scope, ""), str)
+    ]
+    scopes = [one.get(policy.scope, "") for one in given]
+    if policy.unscoped == DENY:
+        first = next(filter(None, scopes), "")
+        given = [one for one, scope in zip(given, scopes, strict=True) if scope == first]
+        scopes = [first]
+    lowest = min(given, key=lambda one: strictness(policy, one), default={})
+    found: dict[str, Any] = {}
+    if policy.level in lowest:
+        found[policy.level] = strictness(policy, lowest)
+    if len(set(scopes)) == 1 and scopes[0]:
+        found[policy.scope] = scopes[0]
     return found
 
 

@@ -202,6 +202,7 @@ CITED = {
         "6-f": "tests/oracle/test_viewer.py::test_a_viewer_is_told",
         "6-g": "tests/memory/conversation/test_viewer_threads.py::test_messages_that_do_not_see",
         "6-h": "tests/memory/conversation/test_viewer_threads.py::test_a_summary_covers",
+        "6-i": "tests/memory/conversation/test_viewer_threads.py::test_a_thread_is_hidden_as_long",
         "7-a": "tests/serve/test_tokens.py::test_the_text_is_kept_nowhere",
         "7-b": "tests/serve/test_questions.py::test_rotation_revocation_and_expiry",
         "7-c": "tests/serve/test_questions.py::test_a_restricted_viewer_gets_of_every_route",

@@ -213,3 +213,25 @@ def test_an_encoder_that_returns_too_few_rows_is_refused():
         with pytest.raises(InvalidInputError, match="short"):
             call()
     assert repo.head == before
+
+
+@pytest.mark.parametrize(
+    "answer", [None, 5, "ab", [None] * 2, [("a",)] * 2, [("a", "b")] * 2, [([1], None)] * 2]
+)
+def test_an_encoder_that_returns_no_rows_is_refused(answer: Any):
+    class Odd:
+        name = "odd"
+
+        def encode(self, texts: Any) -> Any:
+            return answer if answer in (None, 5, "ab") else answer[: len(texts)]
+
+    repo = repository()
+    for call in (lambda: repo.embed_sparse(Odd()), lambda: repo.retrieve("a", sparse=Odd())):
+        with pytest.raises(InvalidInputError, match=r"^encoder 'odd': got .* expected tokens"):
+            call()
+
+
+def test_what_is_no_encoder_is_refused():
+    nothing: Any = None
+    with pytest.raises(InvalidInputError, match=r"^encoder: got NoneType without 'name'"):
+        repository().embed_sparse(nothing)

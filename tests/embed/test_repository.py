@@ -299,3 +299,23 @@ def test_what_is_erased_while_it_is_embedded_is_not_in_the_cache(repo, tmp_path:
     assert len(texts) == 2
     assert len(repo.core.vector_cache.find(model.digest, 26, texts)) == 1
     assert repo.maintenance.fsck().is_clean
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        ([[1.0], [1.0, 2.0]], "an answer that is no array"),
+        (["a", "b"], "an answer that is no array"),
+        ([[10**400] * 26] * 2, "an answer that is no array"),
+        (np.full((2, 26), 1e300), "a component that is not finite"),
+        (None, r"an answer of shape \(\)"),
+    ],
+)
+def test_an_answer_that_is_no_vectors_is_refused(repo: ibidem.Repository, rows, match: str):
+    class Odd(Letters):
+        def embed(self, texts: Sequence[str]) -> np.ndarray:
+            return rows
+
+    add(repo, "one", "two")
+    with pytest.raises(InvalidInputError, match=f"^model 'letters': got {match}"):
+        repo.embed(Odd())

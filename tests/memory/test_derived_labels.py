@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
-from ibidem.retrieve.access.derived import derived_labels
-from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
+from ibidem.retrieve.access.derived import derived_labels, listing_labels
+from ibidem.retrieve.access.policy import ALL, Decision, TrustPolicy, Viewer, decide
 
 Props = Mapping[str, Any]
 POLICY = TrustPolicy(level="secrecy", scope="team")
@@ -121,6 +122,28 @@ def test_a_node_without_a_scope_is_the_narrowest_where_such_nodes_are_for_nobody
     denying = TrustPolicy(unscoped="deny")
     assert derived_labels(denying, [{"scope": "east"}, {}]) == {}
     assert derived_labels(denying, [{"scope": "east"}]) == {"scope": "east"}
+
+
+@pytest.mark.parametrize("policy", [POLICY, TrustPolicy("secrecy", "team", unscoped="deny")])
+def test_the_least_strict_labels_are_for_whoever_may_see_one_of_the_listed(policy: TrustPolicy):
+    each: list[Props] = [{}, *(labels(*one) for one in product((0, 3), ("", "east", "west")))]
+    viewers = [Viewer(*one) for one in product(range(5), ((), ("east",), ("west",)))]
+    for listed in product(each, repeat=2):
+        found = listing_labels(policy, listed)
+        teams = {one["team"] for one in listed if one.get("team")}
+        for viewer in viewers:
+            is_shown = decide(policy, viewer, found) is Decision.FULL
+            seen = [decide(policy, viewer, one) is Decision.FULL for one in listed]
+            if policy.unscoped == "allow" or len(teams) < 2:
+                assert is_shown >= any(seen), (listed, viewer)
+            if policy.unscoped == "deny" or len({one.get("team") for one in listed}) < 2:
+                assert is_shown <= any(seen), (listed, viewer)
+
+
+def test_nodes_with_invalid_labels_do_not_count_for_the_least_strict_ones():
+    odd = [{"secrecy": "top", "team": "east"}, {"secrecy": 0, "team": ["east"]}]
+    assert listing_labels(POLICY, [*odd, labels(2, "west")]) == labels(2, "west")
+    assert listing_labels(POLICY, odd) == listing_labels(POLICY, []) == {}
 
 
 def test_a_source_that_nobody_may_see_is_refused():

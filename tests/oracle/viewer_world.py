@@ -14,7 +14,7 @@ from typing import Any
 
 import ibidem
 from ibidem.memory.conversation.conversations import Conversations
-from ibidem.memory.conversation.message import Message
+from ibidem.memory.conversation.message import Message, part_id, thread_id
 from ibidem.memory.graph import GraphMemory, Record
 from ibidem.objects.child import Child
 from ibidem.objects.edge import Edge
@@ -39,6 +39,7 @@ from .trust_world import trimmed
 EPOCH = 1_767_225_600_000_000
 DAY = 86_400_000_000
 WORDS = ("tea", "milk", "vault", "deploy", "gateway", "retry", "the")
+HIDDEN_THREAD = "c"
 ODD: tuple[Any, ...] = (9, "odd", True, None, [0, 4], [], {"a": 1})
 
 
@@ -263,8 +264,11 @@ def note(rng: random.Random, repo: Repository, ids: list[NodeId]) -> list[Event]
 
 
 def later(rng: random.Random, repo: Repository, policy: TrustPolicy) -> None:
-    """Goes on with the history: commits about what is hidden from most, and raised levels."""
+    """Goes on with the history: commits about what is hidden from most, and raised levels; and a
+    thread with hidden messages alone."""
     for number in range(rng.randint(0, 2)):
+        secret = Message("user", "tea", props={"level": 4})
+        Conversations(repo, viewer=ALL).append(HIDDEN_THREAD, [secret], time=EPOCH + 90 * DAY)
         with repo.transaction(message=f"secret {number}", time=EPOCH + 90 * DAY) as tx:
             made = tx.add_node("Note", summary=text(rng), props={"level": 4}, unique=True)
             found = [one for one in tx.nodes() if not one.children and not tx.is_tombstoned(one.id)]
@@ -288,6 +292,7 @@ def rebuilt(
     """Returns a repository that never had what is hidden."""
     known = {one.id: one for one in nodes}
     full = {one.id for one in nodes if decide(policy, viewer, one.props) is Decision.FULL}
+    full -= {thread_id(HIDDEN_THREAD), part_id(HIDDEN_THREAD, 0)}
     repo = ibidem.init(place, clock=clock_from(EPOCH + 7 * DAY))
     told = {id_: found for id_, found in disputed.items() if id_ in full}
     settle(repo, told)

@@ -235,3 +235,31 @@ def test_the_default_time_of_a_root_without_a_commit_is_not_refused():
         gate = tx.add_node("Semantic", summary="the gate")
     repo.feedback.outcome(gate, True)
     assert len(repo.at(repo.at().root_cid).records("gate")) == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda repo: repo.at().find_nodes(None), "ids: got None"),
+        (lambda repo: repo.at().locate_many(None), "ids: got None"),
+        (lambda repo: repo.at().paths(None, ["*"]), "starts: got None"),
+        (lambda repo: repo.at().retrieve_many(None), "questions: got None"),
+        (lambda repo: repo.at().retrieve_many([5]), r"questions\[0\]: got 5"),
+        (lambda repo: repo.maintenance.gc(keep_operations=1.5), "keep_operations: got 1.5"),
+        (lambda repo: repo.maintenance.gc(keep_operations=True), "keep_operations: got True"),
+        (lambda repo: repo.runs.start("a", watch=5), "watch: got 5"),
+        (lambda repo: repo.records.add(None), "records: got None"),
+        (lambda repo: repo.records.supersede("0" * 32, None), "new: got None"),
+        (lambda repo: repo.records.fork("0" * 32, None), "new: got None"),
+        (lambda repo: repo.records.merge(["0" * 32], None), "new: got None"),
+    ],
+)
+def test_a_value_of_another_type_is_named(ask: Callable[[Any], Any], match: str) -> None:
+    with pytest.raises(InvalidInputError, match=f"^{match}"):
+        ask(ibidem.init("memory:"))
+
+
+def test_a_label_that_is_no_unicode_is_named() -> None:
+    transaction = ibidem.init("memory:").transaction()
+    with transaction as tx, pytest.raises(InvalidInputError, match=r"^label: got a lone surrogate"):
+        list(tx.nodes(label="\ud800"))

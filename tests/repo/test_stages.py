@@ -113,6 +113,17 @@ def test_an_estimator_decides_what_fits_and_is_part_of_the_query(repo):
         repo.receipts.replay(result.receipt, estimator=other)
 
 
+@pytest.mark.parametrize("count", [-1, 2**70, None, "x", 1.5, True])
+def test_an_estimator_answers_with_counts(repo, count):
+    class Odd(Words):
+        def estimate(self, text):
+            return count
+
+    for ask in (repo.retrieve, repo.packs):
+        with pytest.raises(InvalidInputError, match=r"^estimator 'words': got .*, expected an "):
+            ask("retry", estimator=Odd())
+
+
 @pytest.mark.parametrize("name", ["tiktoken:cl100k_base", "tokenizers:FILE"])
 def test_a_missing_package_is_named(monkeypatch, tmp_path, name):
     path = tmp_path / "tokenizer.json"

@@ -164,6 +164,8 @@ def test_a_subquery_that_ranks_nothing_warns(repo):
         ({"text": None, "imagine": Writer("x"), "label": "Note"}, "imagine: got it without a text"),
         ({"reword": Writer("cars")}, "wrote nothing but the question"),
         ({"imagine": Writer(" ")}, "test:writer: wrote"),
+        ({"imagine": True}, "imagine: got True, expected a LanguageModel"),
+        ({"reword": 5}, "reword: got 5, expected a LanguageModel"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_name(repo, options, match):

@@ -258,3 +258,24 @@ def test_a_part_skips_or_stops_where_a_unit_does_not_fit(repo):
     cut = memory.context(None, thread="a", token_budget=40)
     assert cut.text.count("long") == 12
     assert cut.tokens_used <= 40
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("token_budget", ["100", -5, float("nan"), 10.5, True, float("inf")]),
+        (
+            "shares",
+            [(1,), (1, 2, 3), (1.5, 2), ("a", "b"), {}, None, (0.4, 0.6), (-1, 1)],
+        ),
+        ("tool_chars", ["x", None, 1.5, -5]),
+        ("text", [5, b"gate"]),
+    ],
+)
+def test_what_is_no_option_of_a_context_is_named(repo, name, values):
+    memory = Conversations(repo)
+    memory.append("a", [("user", "gate"), ("tool", "gates")])
+    for value in values:
+        options = {"text": "gate", "thread": "a", "token_budget": 100, name: value}
+        with pytest.raises(InvalidInputError, match=rf"^{name}"):
+            memory.context(**options)

@@ -394,6 +394,8 @@ def test_messages_are_appended_in_one_commit(server: Server, repo: Repository):
         {"thread": "a", "messages": {"role": "user", "content": "x"}},
         {"thread": "a", "messages": [{"role": "user", "content": "x"}, {"content": 7}]},
         {"thread": "a", "messages": [7]},
+        {"thread": "a", "messages": [{"role": "user", "text": "x", "raw": 5}]},
+        {"thread": "a", "messages": [{"role": "user", "text": "x", "tool_results": 5}]},
         {"thread": "a", "messages": [], "records": []},
         {
             "thread": f"a\nRequest: {'0' * 32} {'1' * 32}",

@@ -1,7 +1,7 @@
 """Threads that viewers and the owner both write: the viewer goes on after what he sees, the owner
 after everything.
 
-Spec: trust [6-f], [6-g], [6-h]. What a viewer learns is `tests/oracle/test_viewer.py`.
+Spec: trust [6-f], [6-g], [6-h], [6-i]. What a viewer learns is `tests/oracle/test_viewer.py`.
 """
 
 from __future__ import annotations
@@ -128,6 +128,33 @@ def test_one_transaction_of_a_viewer_goes_on_after_what_it_has_staged(repo: Repo
     assert texts(face.conversations) == ["one", "two"]
     assert [one.name for one in face.conversations.threads()] == ["a"]
     assert repo.commit_at().author == "eve"
+
+
+def test_a_thread_is_hidden_as_long_as_all_of_its_messages_are(repo: Repository):
+    low, owner = repo.as_viewer(LOW), owner_of(repo)
+    owner.append("layoffs", [Message("user", "the plan", props=SECRET)] * 70)
+    assert (low.at().count(), low.conversations.threads()) == (0, [])
+    with repo.transaction() as tx:
+        for node in [*tx.nodes(label="Thread"), *tx.nodes(label="ThreadPart")]:
+            tx.set_labels(node.id, {"level": 4})
+    owner.append("layoffs", [Message("user", "more", props=SECRET)])
+    assert low.at().count() == 0
+    assert repo.as_viewer(HIGH).conversations.thread("layoffs").next_ord == 71
+    owner.append("layoffs", [("user", "for all")])
+    assert sorted(node.ntype for node in low.query()) == ["Message", "Thread", "ThreadPart"]
+    assert texts(low.conversations, "layoffs") == ["for all"]
+
+
+def test_what_hides_all_of_a_thread_does_not_show_its_name(repo: Repository):
+    high, owner = repo.as_viewer(HIGH).conversations, owner_of(repo)
+    for name in ("a", "b"):
+        high.append(name, [Message("user", "the plan", props=SECRET)])
+    owner.append("c", [Message("user", "the plan", props=SECRET)])
+    owner.clear("a")
+    owner.compact("b", 0, 0, "a plan")
+    high.clear("c")
+    assert repo.as_viewer(LOW).at().count() == 0
+    assert [one.name for one in high.threads()] == ["a", "b", "c"]
 
 
 def test_an_ord_that_no_thread_has_stops_nobody(repo: Repository):

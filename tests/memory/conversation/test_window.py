@@ -106,7 +106,10 @@ def test_a_viewer_who_does_not_see_the_thread_has_its_newest_messages(repo: Repo
     for thread in ("a", "b", "é"):
         said = [ibidem.Message("user", f"needle {at}", props={"level": 0}) for at in range(3)]
         owner.append(thread, said)
-    with repo.transaction() as tx:  # somebody else's, of another form
+    with repo.transaction() as tx:
+        for node in list(tx.nodes(label="Thread")):
+            tx.set_labels(node.id, {"level": 1})
+        # Somebody else's, of another form.
         for given in (["z", "a"], 3, ""):
             tx.add_node("Message", summary="x", props={"thread": given, "level": 0}, unique=True)
     public = Conversations(repo, viewer=Viewer(level=0, scopes=()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -182,3 +182,34 @@ def test_a_bad_message_is_named_by_index_and_field(repo: Repository, given: Any,
         repo.conversations.append("a", given)
     assert str(failure.value).startswith(path)
     assert repo.head is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("raw", 5),
+        ("raw", "x"),
+        ("tool_calls", True),
+        ("tool_calls", "abc"),
+        ("tool_results", [1]),
+        ("tool_call_id", 5),
+        ("props", ""),
+        ("id", []),
+    ],
+)
+def test_a_field_of_another_form_is_named(repo: Repository, name: str, value: Any):
+    fields = {"role": "user", "text": "x", name: value}
+    with pytest.raises(InvalidInputError, match=rf"^{name}: got"):
+        ibidem.Message(**fields)
+    with pytest.raises(InvalidInputError, match=rf"^messages\[0\]\.{name}: got"):
+        repo.conversations.append("a", [fields])
+
+
+def test_what_is_no_list_is_named(repo: Repository):
+    memory, nothing = repo.conversations, cast("Any", None)
+    for write in (memory.append, memory.save):
+        with pytest.raises(InvalidInputError, match=r"^messages: got None, expected a list"):
+            write("a", nothing)
+    memory.append("a", [("user", "x")])
+    with pytest.raises(InvalidInputError, match=r"^facts: got None, expected a list"):
+        memory.add_facts("a", 0, 0, nothing, model="m")

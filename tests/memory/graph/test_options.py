@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 from blake3 import blake3
 
 from ibidem.memory.graph import GraphMemory
 from ibidem.memory.recall.feedback import Feedback
+from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 
 from .conftest import DAY, EPOCH, record
@@ -98,3 +100,28 @@ def test_a_reranker_is_asked_once_and_a_replay_takes_what_it_said(
     again = memory.repository.receipts.replay(answer.receipt)
     assert again.to_bytes() == answer.to_bytes()
     assert model.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("types", ["Semantc"]),
+        ("types", "Semantic"),
+        ("types", True),
+        ("include_status", ["bogus"]),
+        ("include_status", None),
+    ],
+)
+def test_types_and_statuses_are_checked_wherever_they_are_given(
+    memory: GraphMemory, facts: list[NodeId], name: str, value: Any
+):
+    asks: list[Callable[..., object]] = [memory.list, memory.retrieve_graph]
+    for ask in [*asks, memory.commits] if name == "types" else asks:
+        with pytest.raises(InvalidInputError, match=rf"^{name}: got"):
+            ask(**{name: value})
+
+
+def test_a_condition_is_a_mapping(memory: GraphMemory, facts: list[NodeId]):
+    with pytest.raises(InvalidInputError, match=r"^where: got True"):
+        memory.retrieve_graph("gate", where=cast("Any", True))
+    assert len(memory.retrieve_graph("gate", where={}).items) == len(facts)
