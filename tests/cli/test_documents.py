@@ -390,6 +390,28 @@ def test_documents_with_erased_parts_are_named(edited: Run, data: Data) -> None:
     assert data("status")["folder"]["modified"] == ["notes/retries.md"]
 
 
+def test_the_text_around_a_hidden_passage_is_not_shown(
+    notes: Run, data: Data, tmp_path: Path, hidden: str
+) -> None:
+    way_out = f"'repo node untombstone {hidden}'"
+    page = tmp_path / "notes" / "timeouts.md"
+    page.unlink()
+    for command in ("cat", "checkout"):
+        shown = notes(command, "notes/timeouts.md", code=3)
+        assert f"notes/timeouts.md: node {hidden} was forgotten" in shown.stderr
+        assert way_out in shown.stderr
+    page.write_text(TIMEOUTS.replace("thirty", "forty"), encoding="utf-8")
+    uncommitted = notes("diff").stdout
+    (changed,) = data("diff")["documents"]
+    assert (changed["path"], changed["lines"]) == ("notes/timeouts.md", [])
+    notes("commit", ".", "-m", "forty")
+    for shown in (uncommitted, notes("diff", "HEAD~1").stdout, notes("diff", "HEAD~2").stdout):
+        assert f"notes/timeouts.md: node {hidden} of it was forgotten" in shown
+        assert way_out in shown
+        assert "deadline" not in shown
+    notes("cat", "notes/timeouts.md")
+
+
 def test_diff_says_which_text_is_not_known_yet(notes: Run, data: Data, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("<p>Hello</p>", encoding="utf-8")
     assert data("diff")["extracted"] == ["page.html"]
