@@ -98,10 +98,9 @@ def hide_passages(
 ) -> None:
     """Gives the passages of the documents of `paths` the tombstones of hidden ones with the same
     text: each may be a document with `tombstoned_passages` that was changed and moved at once."""
-    if not hidden:
-        return
-    for path in paths:
-        for part in list(parts_of(tx.node(document_id(path)), tx.find_node)):
+    wanted = map(document_id, paths if hidden else ())
+    for document in filter(None, map(tx.find_node, wanted)):
+        for part in list(parts_of(document, tx.find_node)):
             if (key := _passage_key(part)) in hidden and not tx.is_tombstoned(part.id):
                 tx.copy_tombstone(hidden[key], part.id)
 
