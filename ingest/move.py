@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.update import has_own_context, other_properties
-from ibidem.objects.codec import Value
+from ibidem.objects.codec import Value, encode
 from ibidem.objects.derive import node_id
 from ibidem.objects.edge import is_derived_link
 from ibidem.objects.ids import NodeId
@@ -80,9 +80,7 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
         tx.copy_tombstone(id_, target)
 
 
-def tombstoned_passages(
-    tx: Transaction, documents: Iterable[Node]
-) -> dict[tuple[Value, ...], NodeId]:
+def tombstoned_passages(tx: Transaction, documents: Iterable[Node]) -> dict[bytes, NodeId]:
     """Returns the passages of some documents that have a tombstone, by their keys without the
     document."""
     return {
@@ -93,9 +91,7 @@ def tombstoned_passages(
     }
 
 
-def hide_passages(
-    tx: Transaction, paths: Iterable[str], hidden: Mapping[tuple[Value, ...], NodeId]
-) -> None:
+def hide_passages(tx: Transaction, paths: Iterable[str], hidden: Mapping[bytes, NodeId]) -> None:
     """Gives the passages of the documents of `paths` the tombstones of hidden ones with the same
     text: each may be a document with `tombstoned_passages` that was changed and moved at once."""
     wanted = map(document_id, paths if hidden else ())
@@ -105,10 +101,10 @@ def hide_passages(
                 tx.copy_tombstone(hidden[key], part.id)
 
 
-def _passage_key(part: Node) -> tuple[Value, ...]:
-    """Returns the key of a passage without its document; nothing of another part."""
+def _passage_key(part: Node) -> bytes:
+    """Returns the bytes of the key of a passage without its document; none of another part."""
     namespace, key = part.key or ("", None)
-    return tuple(key[1:]) if namespace == PASSAGE and isinstance(key, list) else ()
+    return encode(key[1:]) if namespace == PASSAGE and isinstance(key, list) else b""
 
 
 def _counterparts(tx: Transaction, document: Node, path: str) -> dict[NodeId, tuple[Node, NodeId]]:
