@@ -38,7 +38,7 @@ def command(session: Session, *, path: str, at: str) -> None:
         revision = repository.at(at, viewer=viewer_of(session))
         id_ = node_id(DOCUMENT, name)
         try:
-            document = revision.node(id_)
+            document = revision.node(id_, include_tombstoned=True)
         except NotFoundError as error:
             raise NotFoundError(
                 f"path: got {name or '.'!r}, expected a document at {at}",

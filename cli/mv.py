@@ -60,8 +60,8 @@ def command(session: Session, *, old: str, new: str) -> None:
                 report = ingest(tx, [target], root=folder.path, strict=True, folder=folder)
                 if report.skipped:
                     raise InvalidInputError(f"path: {after!r}: {report.skipped[0][1]}")
-                if remove_document(tx, before, report, moved_to=after):
-                    folder.removed(before)
+                remove_document(tx, before, report, moved_to=after)
+                folder.removed(before)
                 tx.publish()
             except BaseException:
                 target.rename(source)

@@ -57,8 +57,8 @@ def command(
                         hint="commit it first, or pass --force to lose its changes",
                     )
             for path in chosen:
-                if remove_document(tx, path, report):
-                    folder.removed(path)
+                remove_document(tx, path, report)
+                folder.removed(path)
         for path in files:
             (folder.path / path).unlink(missing_ok=True)
         folder.published(tx.commit)

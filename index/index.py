@@ -22,7 +22,7 @@ from ibidem.index.snapshot import Snapshot
 from ibidem.index.snapshot_registry import SnapshotRegistry
 from ibidem.index.tuning import TUNING, Tuning
 from ibidem.objects.blocks import Source
-from ibidem.objects.cid import RootCid
+from ibidem.objects.cid import Cid, RootCid
 from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError, InvalidInputError, NotFoundError, StorageError
 from ibidem.objects.forking import ForkLock
@@ -538,10 +538,10 @@ class Index:
         )
 
     def _snapshot(self, state: SnapshotParts, root: RootCid, block: Root) -> Snapshot:
-        conflicted: frozenset[bytes] = frozenset()
+        conflicts: dict[bytes, Cid] = {}
         if block.conflicts != EMPTY_TREE:
-            conflicted = frozenset(key for key, _ in Tree(self._store, block.conflicts).items())
-        return Snapshot(state, root, Config.from_map(block.config), conflicted, self._store)
+            conflicts = dict(Tree(self._store, block.conflicts).items())
+        return Snapshot(state, root, Config.from_map(block.config), conflicts, self._store)
 
     def _bases(self, root: RootCid, near: Sequence[RootCid]) -> Iterator[Snapshot]:
         """Yields snapshots to start from: the hinted ones, the last used, the newest remembered."""

@@ -6,7 +6,9 @@ node ids, their results are equal. Returned bitmaps belong to the snapshot and m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -49,11 +51,13 @@ from ibidem.index.segments.reader import (
 from ibidem.index.segments.segment import Segment
 from ibidem.objects import codec
 from ibidem.objects.blocks import Source
-from ibidem.objects.cid import DAG_CBOR_PREFIX, NodeCid, RootCid
+from ibidem.objects.cid import DAG_CBOR_PREFIX, Cid, NodeCid, RootCid
 from ibidem.objects.config import Config
+from ibidem.objects.conflict import Conflict
 from ibidem.objects.constants import DIGEST_BYTES
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import EdgeId, NodeId
+from ibidem.objects.node import Node
 
 _CACHED_KEYS_MAX = 4_096
 _CACHED_RANGES_MAX = 4
@@ -68,14 +72,14 @@ class Snapshot:
         state: SnapshotParts,
         root: RootCid,
         config: Config,
-        conflicted: frozenset[bytes] = frozenset(),
+        conflicts: Mapping[bytes, Cid] | None = None,
         blocks: Source | None = None,
     ) -> None:
         self._blocks = blocks
         self.state = state
         self.root = root
         self.config = config
-        self._conflicted = conflicted
+        self._conflicts = conflicts or {}
         self.cache: dict[Any, Any] = {}
         """A cache of data derived from this snapshot alone; it may be emptied at any time."""
 
@@ -101,7 +105,22 @@ class Snapshot:
     @cached_property
     def conflicted(self) -> BitMap:
         """Ordinals of the nodes in conflict."""
-        found = self.ordinals(id_array(sorted(self._conflicted)))
+        return self._present(self._conflicts)
+
+    @cached_property
+    def contested(self) -> Mapping[int, BitMap]:
+        """By the ordinals of the nodes whose list of children is in conflict, those children that
+        only some of the sides list."""
+        found = {}
+        for raw, cid in sorted(self._conflicts.items()):
+            owner = self.ordinal(NodeId(raw))
+            if owner is not None and self._blocks is not None:
+                found[owner] = self._present(_contested_children(self._blocks, cid))
+        return found
+
+    def _present(self, ids: Iterable[bytes]) -> BitMap:
+        """Returns the ordinals of those of the ids that are nodes of the root."""
+        found = self.ordinals(id_array(sorted(ids)))
         return BitMap(found[found >= 0].astype(np.uint32))
 
     def ordinal(self, node: NodeId) -> int | None:
@@ -294,6 +313,21 @@ class Snapshot:
             found = _union(_at_key(part, prefix, key) for part in self.state.nodes)
             self.cache[prefix, key] = found
         return found
+
+
+def _contested_children(blocks: Source, conflict: Cid) -> set[bytes]:
+    """Returns the ids of the children that some sides of a conflict list and others do not; a side
+    that deleted the node lists none, and one that was erased does not count."""
+    found = Conflict.decode(blocks.get(conflict))
+    if found.fields and "layout" not in found.fields and not found.deleted:
+        return set()
+    side_count = int(found.deleted)
+    counts: Counter[bytes] = Counter()
+    for cid in found.sides:
+        with suppress(NotFoundError):
+            counts.update({child.id.raw for child in Node.decode(blocks.get(cid)).children})
+            side_count += 1
+    return {raw for raw, count in counts.items() if count < side_count}
 
 
 def _union(sets: Iterator[BitMap]) -> BitMap:

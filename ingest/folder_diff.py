@@ -12,7 +12,12 @@ from ibidem.ingest.walk import opened, read
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.record import record
-from ibidem.repo.history.documents import DocumentChange, document_changes, source_at
+from ibidem.repo.history.documents import (
+    DocumentChange,
+    document_changes,
+    readable_change,
+    source_at,
+)
 
 if TYPE_CHECKING:
     from ibidem.ingest.working_folder import WorkingFolder
@@ -61,4 +66,5 @@ def folder_diff(folder: WorkingFolder, head: Root, staged: Root) -> FolderDiff:
         former = None if old == path or before is None else old
         if before != after or former:
             found[path] = DocumentChange(path, before, after, former=former)
-    return FolderDiff(tuple(found[path] for path in sorted(found)), tuple(sorted(extracted)))
+    shown = (readable_change(store, head, staged, found[path]) for path in sorted(found))
+    return FolderDiff(tuple(shown), tuple(sorted(extracted)))

@@ -19,6 +19,7 @@ from ibidem.ingest.formats import MEDIA_TYPES, NDJSON, format_of
 from ibidem.ingest.ignore import Ignore
 from ibidem.ingest.labels import label_parts
 from ibidem.ingest.link_edges import LinkEdges
+from ibidem.ingest.move import hide_passages, tombstoned_passages
 from ibidem.ingest.prune import prune_documents, remove_document
 from ibidem.ingest.report import IngestReport, Progress
 from ibidem.ingest.sandbox import Sandbox
@@ -226,7 +227,7 @@ class _Ingest:
         if self.folder is not None:
             self._record_missing(self.folder)
         if self.options.prune:
-            prune_documents(self.tx, self._folders, self._root(), self.report)
+            prune_documents(self.tx, self._folders, self._root(), self.report, self._new)
         self._links.stage(self.tx)
         return self.report
 
@@ -303,16 +304,24 @@ class _Ingest:
         return True
 
     def _record_missing(self, folder: WorkingFolder) -> None:
-        """Removes, or moves, the documents of files that are gone."""
+        """Removes, moves or reports the documents of files that are gone; passages that were hidden
+        in them are hidden in new documents too."""
         missing = folder.missing(self._there, (*self._folders, *self._gone))
+        nodes = (self.tx.find_node(document_id(path)) for path in missing if self._new)
+        hidden = tombstoned_passages(self.tx, filter(None, nodes))
         if self.options.ignore_removal:
             self.report.missing.extend(missing)
-            return
+        else:
+            self._remove_missing(folder, missing)
+        hide_passages(self.tx, self._new, hidden)
+
+    def _remove_missing(self, folder: WorkingFolder, missing: Sequence[str]) -> None:
         moved = {each.before: each.after for each in folder.renames(missing, self._new)}
         for path in missing:
             if folder.is_missing_newer(path) and not self.options.overwrite:
                 self.report.behind.append(path)
-            elif remove_document(self.tx, path, self.report, moved_to=moved.get(path)):
+            else:
+                remove_document(self.tx, path, self.report, moved_to=moved.get(path))
                 folder.removed(path)
 
     def _ignores_above(self, path: str) -> list[Ignore]:
@@ -407,15 +416,14 @@ class _Ingest:
         source_format = format_of(entry.path, media_type)
         reason = skip_reason(entry.path, data, source_format)
         folder = self.folder if stat is not None else None
-        is_new = False
         if folder is not None and stat is not None:
             folder.saw(entry.path, stat, data, reason=reason)
-            is_new = folder.difference(entry.path) is Difference.NEW
         if reason is not None:
             self._skip(entry.path, reason)
             return
         if folder is not None and self._is_settled(folder, entry.path):
             return
+        is_new = self.tx.find_node(document_id(entry.path)) is None
         reason = _ingest_source(
             self.tx,
             entry.path,
@@ -426,9 +434,10 @@ class _Ingest:
             self._links,
             is_arrived=folder is not None and not folder.row(entry.path).reader,
         )
-        if folder is not None and reason is None:
-            folder.ingested(entry.path)
+        if reason is None:
             self._new.extend([entry.path] * is_new)
+            if folder is not None:
+                folder.ingested(entry.path)
         elif folder is not None and stat is not None and reason == NO_TEXT:
             folder.saw(entry.path, stat, data, reason=reason)
         if source_format.language and source_format.entry and not source_format.is_installed:

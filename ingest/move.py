@@ -4,20 +4,22 @@ The ids of a document and its parts are derived from its path, so the same sourc
 is a new document. What ingest does not derive would be lost with the old one: edges, vectors, and
 properties, context sentences and content from other writers. They follow to the parts with the same
 text, and the new document lists its former paths, so that its history can be found. Parts have the
-level and scope of the new document, but those that had others than the former one.
+level and scope of the new document, but those that had others than the former one. Tombstones
+follow too: a text that was forgotten is not shown again under another path.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.update import has_own_context, other_properties
-from ibidem.objects.codec import Value
+from ibidem.objects.codec import Value, encode
 from ibidem.objects.derive import node_id
 from ibidem.objects.edge import is_derived_link
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import parts_of
+from ibidem.objects.location import PASSAGE, parts_of
 from ibidem.objects.node import Node
 from ibidem.repo.history.documents import MOVED_FROM, former_paths
 from ibidem.repo.transaction.transaction import UNCHANGED
@@ -29,11 +31,14 @@ if TYPE_CHECKING:
 
 def move_attachments(tx: Transaction, document: Node, path: str) -> None:
     """Moves what is attached to a document and its parts to the document of `path`, which is in the
-    graph already; parts without a counterpart there keep theirs until they are removed.
+    graph already; parts without a counterpart there keep theirs until they are removed, and
+    counterparts that have a tombstone already are not changed.
     """
     counterparts = _counterparts(tx, document, path)
     policy = tx.trust_policy or TrustPolicy()
     for node, target in counterparts.values():
+        if tx.is_tombstoned(target):
+            continue
         props = other_properties(node)
         there = tx.node(target)
         own: set[str] = set()
@@ -71,6 +76,35 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
             key=edge.key,
             replace=True,
         )
+    for id_, target in targets.items():
+        tx.copy_tombstone(id_, target)
+
+
+def tombstoned_passages(tx: Transaction, documents: Iterable[Node]) -> dict[bytes, NodeId]:
+    """Returns the passages of some documents that have a tombstone, by their keys without the
+    document."""
+    return {
+        key: part.id
+        for document in documents
+        for part in parts_of(document, tx.find_node, values=tx.values_of)
+        if (key := _passage_key(part)) and tx.is_tombstoned(part.id)
+    }
+
+
+def hide_passages(tx: Transaction, paths: Iterable[str], hidden: Mapping[bytes, NodeId]) -> None:
+    """Gives the passages of the documents of `paths` the tombstones of hidden ones with the same
+    text: each may be a document with `tombstoned_passages` that was changed and moved at once."""
+    wanted = map(document_id, paths if hidden else ())
+    for document in filter(None, map(tx.find_node, wanted)):
+        for part in list(parts_of(document, tx.find_node)):
+            if (key := _passage_key(part)) in hidden and not tx.is_tombstoned(part.id):
+                tx.copy_tombstone(hidden[key], part.id)
+
+
+def _passage_key(part: Node) -> bytes:
+    """Returns the bytes of the key of a passage without its document; none of another part."""
+    namespace, key = part.key or ("", None)
+    return encode(key[1:]) if namespace == PASSAGE and isinstance(key, list) else b""
 
 
 def _counterparts(tx: Transaction, document: Node, path: str) -> dict[NodeId, tuple[Node, NodeId]]:

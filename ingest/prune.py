@@ -1,4 +1,8 @@
-"""Removes documents whose files are gone from a folder that is ingested again."""
+"""Removes documents whose files are gone from a folder that is ingested again.
+
+Parts with a tombstone stay, hidden and unlisted, so that the same text is hidden when it is added
+again.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibidem.ingest.draft import document_id
-from ibidem.ingest.move import move_attachments
+from ibidem.ingest.move import hide_passages, move_attachments, tombstoned_passages
 from ibidem.ingest.report import IngestReport
 from ibidem.ingest.walk import is_missing
 from ibidem.objects.location import DOCUMENT, parts_of
@@ -18,56 +22,53 @@ if TYPE_CHECKING:
 
 
 def prune_documents(
-    tx: Transaction, folders: Sequence[str], root: Path, report: IngestReport
+    tx: Transaction, folders: Sequence[str], root: Path, report: IngestReport, new: Sequence[str]
 ) -> None:
     """Removes the documents below `folders` whose file no longer exists under `root`.
 
-    A file that exists but was left out (ignored, binary, rejected) keeps its document.
+    A file that exists but was left out (ignored, binary, rejected) keeps its document. What was
+    hidden in a document that is removed is hidden in the documents of `new` too.
     """
+    gone = []
     for node in _documents(tx):
         source = str(node.key[1]) if node.key else ""
         below = any(not folder or source.startswith(f"{folder}/") for folder in folders)
-        if not below or not is_missing(root / source):
-            continue
-        _remove(tx, node, source, report)
+        if below and is_missing(root / source):
+            gone.append(node)
+    hidden = tombstoned_passages(tx, gone)
+    for node in gone:
+        _remove(tx, node, report)
+    hide_passages(tx, new, hidden)
 
 
 def remove_document(
     tx: Transaction, path: str, report: IngestReport, *, moved_to: str | None = None
-) -> bool:
-    """Removes the document of a file that is gone, with its parts.
+) -> None:
+    """Removes the document of a file that is gone, if there is one, with its parts.
 
     Args:
         moved_to: the document that takes its place, after `move_attachments`.
-
-    Returns:
-        Whether it was removed; one that is not in the graph counts as removed.
     """
     node = tx.find_node(document_id(path))
     if node is None:
-        return True
+        return
     if moved_to is not None:
         move_attachments(tx, node, moved_to)
-    if not _remove(tx, node, path, report):
-        return False
+    _remove(tx, node, report)
     if moved_to is None:
         report.deleted.append(path)
     else:
         report.renamed.append((path, moved_to))
-    return True
 
 
-def _remove(tx: Transaction, document: Node, source: str, report: IngestReport) -> bool:
+def _remove(tx: Transaction, document: Node, report: IngestReport) -> None:
     # The conflicts about them go as well, and so does what only these list.
-    parts = [part.id for part in parts_of(document, tx.find_node, values=tx.values_of)]
-    if any(map(tx.is_tombstoned, parts)):
-        report.skipped.append((source, "not removed: a part of it has a tombstone"))
-        return False
+    whole = parts_of(document, tx.find_node, values=tx.values_of)
+    parts = [part.id for part in whole if not tx.is_tombstoned(part.id)]
     for part_id in parts:
         tx.remove_node(part_id)
     report.nodes_removed += len(parts)
-    report.documents_removed += 1
-    return True
+    report.documents_removed += document.id in parts
 
 
 def _documents(tx: Transaction) -> list[Node]:

@@ -55,7 +55,7 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
     """Returns the changes after which the transaction has this document (the last draft).
 
     A forgotten part that the source no longer has is left unchanged: its tombstone must not be
-    lost.
+    lost. A source that has it again lists it, and it stays hidden.
 
     Raises:
         InvalidInputError: kind `forgotten`: a node that would change has a tombstone; or no caller
@@ -65,17 +65,20 @@ def plan(tx: Transaction, drafts: list[Draft]) -> Change:
     others = {} if before is None else other_properties(before)
     if tx.trust_policy is not None:
         tx.trust_policy.check_labels({**others, **drafts[-1].props})
-    if before is None:
-        return Change(added=drafts, is_new=True)
-    _check_key(before, drafts[-1])
-    change = Change(before=before.props)
     wanted = {draft.id for draft in drafts}
-    old = _replaced(tx, (before,), wanted)
-    found = {draft.id: old.get(draft.id) or tx.find_node(draft.id) for draft in drafts}
-    if unlisted := [node for id_, node in found.items() if node is not None and id_ not in old]:
-        old = _replaced(tx, (before, *unlisted), wanted)
+    old: dict[NodeId, Node] = {}
+    if before is None:
+        change = Change(is_new=True)
+        found = {each.id: tx.find_node(each.id) for each in drafts if tx.is_tombstoned(each.id)}
+    else:
+        _check_key(before, drafts[-1])
+        change = Change(before=before.props)
+        old = _replaced(tx, (before,), wanted)
+        found = {each.id: old.get(each.id) or tx.find_node(each.id) for each in drafts}
+        if unlisted := [node for id_, node in found.items() if node is not None and id_ not in old]:
+            old = _replaced(tx, (before, *unlisted), wanted)
     for draft in drafts:
-        node = found[draft.id]
+        node = found.get(draft.id)
         if node is None:
             change.added.append(draft)
             continue

@@ -65,6 +65,8 @@ def documents(found: Iterable[DocumentChange]) -> h.Node:
 def _document(found: DocumentChange) -> h.Element:
     if found.is_long:
         return h.p[f"It has more than {LINES_MAX:,} parts; those that differ are below."]
+    if found.hidden is not None:
+        return h.p[f"Node {found.hidden} of it was forgotten, so its text is not shown."]
     if not found.is_readable:
         return h.p["A part of it was erased."]
     if found.before == found.after:

@@ -18,6 +18,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError, S
 from ibidem.objects.ids import EdgeId, NodeId
 from ibidem.objects.location import Location, source_text
 from ibidem.objects.node import Node
+from ibidem.objects.printable import one_line
 from ibidem.objects.root import EDGES, NODES, TOMBSTONES, VECTOR_FAMILIES, Root, TreeName
 from ibidem.objects.tombstone import Tombstone
 from ibidem.objects.tree import Tree
@@ -281,9 +282,28 @@ class Graph:
         return self.core.content_of(self.node(id, include_tombstoned=include_tombstoned)) or b""
 
     def document(self, id: NodeId | str) -> str:  # noqa: A002
-        """Returns the whole source of a document, a section or a passage, byte for byte."""
+        """Returns the whole source of a document, a section or a passage, byte for byte.
+
+        Raises:
+            NotFoundError: there is none, or a part of it is missing; kind `forgotten`: a tombstone
+                hides it or a part of it.
+        """
         id = check_id("id", id, NodeId)  # noqa: A001
-        return source_text(id, self.node)
+
+        def node(part: NodeId) -> Node:
+            try:
+                return self.node(part)
+            except NotFoundError as error:
+                if error.kind is not ErrorKind.FORGOTTEN:
+                    raise
+                source = self.node(id, include_tombstoned=True).props.get("source", str(id))
+                raise NotFoundError(
+                    f"{one_line(str(source))}: {error}",
+                    kind=error.kind,
+                    hint=f"'repo node untombstone {part}' and 'repo commit' show it again",
+                ) from error
+
+        return source_text(id, node)
 
     def locate(self, id: NodeId | str) -> Location | None:  # noqa: A002
         """Returns the location of a passage or section in its document, None without a document."""

@@ -32,7 +32,7 @@ from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
 from ibidem.retrieve.budget import Reader
-from ibidem.retrieve.filter import NodeSet, Universe, universe
+from ibidem.retrieve.filter import NodeSet, Universe, cached, universe
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.graph.mention import MentionTop, run_mentions
@@ -425,8 +425,22 @@ def _queries_warnings(query: Query, status: Mapping[str, LaneStatus]) -> Iterato
 
 
 def count_conflicted(snapshot: Snapshot, ordinals: Ordinals) -> int:
-    """Returns the number of the nodes that are in conflict."""
-    return len(snapshot.conflicted & BitMap(ordinals))
+    """Returns the number of the nodes that are in conflict, or are part of a document only on some
+    sides of a conflict."""
+    if not snapshot.conflicted:
+        return 0
+    return len(cached(snapshot, ("conflicted",), lambda: _in_conflict(snapshot)) & BitMap(ordinals))
+
+
+def _in_conflict(snapshot: Snapshot) -> BitMap:
+    contested = BitMap()
+    waiting = [one for parts in snapshot.contested.values() for one in parts]
+    while waiting:
+        one = waiting.pop()
+        if one not in contested:
+            contested.add(one)
+            waiting.extend(snapshot.children(one).ordinals.tolist())
+    return contested | snapshot.conflicted
 
 
 def _conflict_warning(count: int) -> Iterator[AnswerWarning]:

@@ -252,6 +252,11 @@ class Snapshot(Protocol):
         """Ordinals of the nodes in conflict."""
 
     @property
+    def contested(self) -> Mapping[int, BitMap]:
+        """By the ordinals of the nodes whose list of children is in conflict, those children that
+        only some of the sides list."""
+
+    @property
     def cache(self) -> MutableMapping[Any, Any]:
         """A cache for data derived from this snapshot alone; may be emptied at any time."""
 

@@ -50,6 +50,10 @@ def diff_lines(change: DocumentChange) -> Iterator[str]:
     """Yields the lines of a diff for `output.page`."""
     if change.former is not None:
         yield output.strong(f"renamed {output.one_line(change.name)}")
+    if change.hidden is not None:
+        yield f"{change.path}: node {change.hidden} of it was forgotten, so its text is not shown"
+        yield f"'repo node untombstone {change.hidden}' and 'repo commit' show it again"
+        return
     if not change.is_readable:
         yield f"{change.path}: a part was erased, so its text is not shown"
         return

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import ErasedError, NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import DOCUMENT, document_of, source_text
+from ibidem.objects.location import DOCUMENT, document_of, parts_of, source_text
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.objects.tree import Tree, diff
+from ibidem.objects.tree import EMPTY_TREE, Tree, diff
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import Cid
@@ -38,11 +39,14 @@ class DocumentChange:
     before: str | None
     after: str | None
     is_readable: bool = True
-    """Whether both texts are whole; a part of one may have been erased, and then both are None."""
+    """Whether both texts are whole; a part of one may have been erased, or has a tombstone, and
+    then both are None."""
     is_long: bool = False
     """Whether it has more parts than were to be read; then both texts are None."""
     former: str | None = None
     """Its path before, if it was renamed."""
+    hidden: NodeId | None = None
+    """A part that has a tombstone, if that is why the texts are not whole."""
 
     @property
     def name(self) -> str:
@@ -127,7 +131,42 @@ def document_changes(
             yield DocumentChange(path, None, None, is_readable=False, former=former.get(path))
             continue
         if was != now or old != path:
-            yield DocumentChange(path, was, now, former=former.get(path))
+            change = DocumentChange(path, was, now, former=former.get(path))
+            yield readable_change(store, before, after, change)
+
+
+def readable_change(
+    store: Store, before: Root, after: Root, change: DocumentChange
+) -> DocumentChange:
+    """Returns a change of a document; without its texts if a part of one has a tombstone in either
+    root."""
+    stones = [
+        Tree(store, root.tombstones) for root in (before, after) if root.tombstones != EMPTY_TREE
+    ]
+    if not stones:
+        return change
+    parts = (
+        part
+        for root, path in ((before, change.former or change.path), (after, change.path))
+        for part in _parts_at(store, root, path)
+    )
+    for part in parts:
+        if any(each.get(part.raw) is not None for each in stones):
+            return replace(change, before=None, after=None, is_readable=False, hidden=part)
+    return change
+
+
+def _parts_at(store: Store, root: Root, path: str) -> Iterator[NodeId]:
+    """Yields the ids of a document and its parts, none if it does not exist."""
+    nodes = Tree(store, root.nodes)
+
+    def find(id_: NodeId) -> Node | None:
+        cid = nodes.get(id_.raw)
+        return None if cid is None else Node.decode(store.get(cid))
+
+    document = find(node_id(DOCUMENT, path))
+    if document is not None:
+        yield from (part.id for part in parts_of(document, find))
 
 
 def _documents_of(store: Store, root: Root, ids: Iterable[NodeId]) -> dict[str, tuple[str, ...]]:

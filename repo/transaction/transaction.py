@@ -786,6 +786,14 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
             if value is not None:
                 self._draft.attach(tree_name, target.raw, value, value.of)
 
+    def copy_tombstone(self, source: NodeId | str, target: NodeId | str) -> None:
+        """Stages the tombstone of one node, if it has one, as that of another one that has the same
+        text."""
+        cid = self._cid(TOMBSTONES, source, NodeId)
+        if cid is not None:
+            stone = Tombstone.decode(self._draft.block(cid))
+            self._draft.stage(TOMBSTONES, check_id("target", target, NodeId).raw, stone)
+
     def add_summaries(
         self,
         communities: Communities,

@@ -113,7 +113,7 @@ EXPOSURES: Final[Mapping[str, Exposure]] = {
     **_rows("Transaction", Exposure.VISIBLE, "is_tombstoned at"),
     **_rows("Transaction", Exposure.REFUSED, "conflicts nodes node_id edge_id read_ahead settle"),
     **_rows("Transaction", Exposure.REFUSED, "memo"),
-    **_rows("Transaction", Exposure.REFUSED, "copy_vectors"),
+    **_rows("Transaction", Exposure.REFUSED, "copy_vectors copy_tombstone"),
     **_rows("Transaction", Exposure.REFUSED, "add_trailers set_semantics"),
     **_rows("Transaction", Exposure.REFUSED, "set_vector set_sparse remove_vector remove_sparse"),
     **_rows("Transaction", Exposure.REFUSED, "register_model configure set_labels values_of"),

@@ -10,7 +10,7 @@ Spec: trust 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -195,6 +195,12 @@ class RestrictedSnapshot(CallerSnapshot):
     def conflicted(self) -> BitMap:
         """Ordinals of the visible nodes in conflict."""
         return self.base.conflicted & self.live
+
+    @cached_property
+    def contested(self) -> Mapping[int, BitMap]:
+        """The visible children that only some sides of a conflict about a visible node list."""
+        found = self.base.contested
+        return {owner: parts & self.live for owner, parts in found.items() if owner in self.live}
 
     @cached_property
     def withheld(self) -> BitMap:

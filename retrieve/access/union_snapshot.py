@@ -18,7 +18,7 @@ Spec: retrieval 3.5.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -161,6 +161,15 @@ class UnionSnapshot(CallerSnapshot):
     def conflicted(self) -> BitMap:
         """Ordinals of the nodes in conflict in their root."""
         return self._bitmap(lambda part: part.conflicted)
+
+    @cached_property
+    def contested(self) -> Mapping[int, BitMap]:
+        """The children that only some sides of a conflict in their root list."""
+        return {
+            owner + start: parts.shift(start)
+            for part, start in self._each()
+            for owner, parts in part.contested.items()
+        }
 
     def ordinal(self, node: NodeId) -> int | None:
         """Returns the ordinal of a node, None if no root has it.

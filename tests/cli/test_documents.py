@@ -250,6 +250,61 @@ def test_a_refused_mv_changes_nothing(edited: Run, tmp_path: Path) -> None:
     assert "nothing is staged" in edited("status").stdout
 
 
+@pytest.fixture
+def hidden(notes: Run, data: Data) -> str:
+    """The id of a hidden passage of `timeouts.md`."""
+    found = [each["id"] for each in data("query", "--label", "Passage")["nodes"]]
+    (one,) = (id_ for id_ in found if "deadline" in notes("show", id_, "--text").stdout)
+    notes("node", "tombstone", one)
+    notes("commit", "-m", "hide")
+    return str(one)
+
+
+def _move(notes: Run, _: Path) -> None:
+    notes("mv", "notes/timeouts.md", "deadlines.md")
+    notes("commit", "-m", "moved")
+
+
+def _move_file(notes: Run, folder: Path) -> None:
+    (folder / "notes" / "timeouts.md").rename(folder / "deadlines.md")
+    notes("commit", ".", "-m", "moved")
+
+
+def _move_and_edit(notes: Run, folder: Path) -> None:
+    page = (folder / "notes" / "timeouts.md").rename(folder / "deadlines.md")
+    page.write_text(f"{TIMEOUTS}\nMore of it.\n", encoding="utf-8")
+    notes("commit", ".", "-m", "moved")
+
+
+def _move_folder(notes: Run, folder: Path) -> None:
+    (folder / "notes").rename(folder / "papers")
+    notes("commit", ".", "-m", "moved")
+
+
+@pytest.mark.parametrize("move", [_move, _move_file, _move_and_edit, _move_folder])
+@pytest.mark.usefixtures("hidden")
+def test_a_renaming_shows_no_hidden_passage_and_leaves_no_duplicate(
+    notes: Run, data: Data, tmp_path: Path, move: Callable[[Run, Path], None]
+) -> None:
+    move(notes, tmp_path)
+    assert data("query", "--label", "Document", "--count")["count"] == 2
+    for again in (False, True):
+        if again:
+            (tmp_path / "notes").mkdir(exist_ok=True)
+            (tmp_path / "notes" / "timeouts.md").write_text(TIMEOUTS, encoding="utf-8")
+            notes("commit", ".", "-m", "again")
+        assert "thirty" not in notes("retrieve", "deadline of thirty seconds").stdout
+        assert not any(data("status")["folder"].values())
+
+
+@pytest.mark.usefixtures("hidden")
+def test_rm_removes_a_document_with_a_hidden_passage(notes: Run, data: Data) -> None:
+    assert data("rm", "notes/timeouts.md")["deleted"] == ["notes/timeouts.md"]
+    notes("commit", "-m", "removed")
+    assert data("query", "--label", "Document", "--count")["count"] == 1
+    notes("fsck")
+
+
 def test_diff_shows_text_by_path(edited: Run, data: Data, tmp_path: Path) -> None:
     expected = [
         "--- a/notes/retries.md",
@@ -338,6 +393,28 @@ def test_documents_with_erased_parts_are_named(edited: Run, data: Data) -> None:
     assert "a part was erased" in edited("diff", "notes/retries.md").stdout
     edited("cat", "notes/retries.md", code=3)
     assert data("status")["folder"]["modified"] == ["notes/retries.md"]
+
+
+def test_the_text_around_a_hidden_passage_is_not_shown(
+    notes: Run, data: Data, tmp_path: Path, hidden: str
+) -> None:
+    way_out = f"'repo node untombstone {hidden}'"
+    page = tmp_path / "notes" / "timeouts.md"
+    page.unlink()
+    for command in ("cat", "checkout"):
+        shown = notes(command, "notes/timeouts.md", code=3)
+        assert f"notes/timeouts.md: node {hidden} was forgotten" in shown.stderr
+        assert way_out in shown.stderr
+    page.write_text(TIMEOUTS.replace("thirty", "forty"), encoding="utf-8")
+    uncommitted = notes("diff").stdout
+    (changed,) = data("diff")["documents"]
+    assert (changed["path"], changed["lines"]) == ("notes/timeouts.md", [])
+    notes("commit", ".", "-m", "forty")
+    for shown in (uncommitted, notes("diff", "HEAD~1").stdout, notes("diff", "HEAD~2").stdout):
+        assert f"notes/timeouts.md: node {hidden} of it was forgotten" in shown
+        assert way_out in shown
+        assert "deadline" not in shown
+    notes("cat", "notes/timeouts.md")
 
 
 def test_diff_says_which_text_is_not_known_yet(notes: Run, data: Data, tmp_path: Path) -> None:

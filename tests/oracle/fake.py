@@ -39,6 +39,7 @@ class FakeSnapshot:
         self.live = BitMap(places)
         self.tombstoned = BitMap(self._ordinal[one] for one in facts.tombstones)
         self.conflicted = BitMap()
+        self.contested: dict[int, BitMap] = {}
         self.cache: dict[Any, Any] = {}
         self._rng = rng
         self.lexical = [self._lexical(part) for part in self._parts(self._texts())]

@@ -39,7 +39,8 @@ from .merge_world import (
 
 FAST = 100
 ASKED = 20
-"""Of so many merges one is asked, which takes longer than merging."""
+"""Of so many merges one is asked, which takes longer than merging, and each one with contested
+nodes."""
 
 
 def run(
@@ -116,9 +117,11 @@ def merged(
     met["settled"] += settled_levels(expected, *states)
     met["listed"] += kept_as_listed(expected, *states)
     is_open = "trust" not in expected.config
-    if met["merges"] % ASKED == 0 and versions == ("english-1", 1) and is_open:
+    is_contested = bool(contested(expected, buffer))
+    if (met["merges"] % ASKED == 0 or is_contested) and versions == ("english-1", 1) and is_open:
         check_answers(found, buffer, expected)
         met["asked"] += 1
+        met["contested"] += is_contested
     met.update(merges=1, conflicts=len(expected.conflicts))
     for conflict in expected.conflicts.values():
         met[f"{conflict['what']}{sorted(conflict.keys() & {'base', 'deleted', 'nodes'})}"] += 1
@@ -156,16 +159,49 @@ def check_answers(root: RootCid, source: WriteBatch, merged: oracle.State) -> No
             waiting.extend(links(source.get(cid)))
         at = repo.at(root)
         seen = merged.nodes.keys() - merged.tombstones.keys()
+        in_conflict = merged.conflicts.keys() | contested(merged, source)
         for word in WORDS:
             result = at.retrieve(word, limit=50)
             found = {item.node.id.raw for item in result.items}
             assert found == {key for key in seen if word in text_of(merged.nodes[key])}
-            counts = [one.count for one in result.warnings if one.code == "open_conflicts"]
-            assert counts == [n for n in [len(found & merged.conflicts.keys())] if n]
+            assert warned(result) == len(found & in_conflict)
+        for label in {node["ntype"] for node in merged.nodes.values()}:
+            result = at.retrieve(label=label, limit=1000, token_budget=1_000_000)
+            found = {item.node.id.raw for item in result.items}
+            assert found == {key for key in seen if merged.nodes[key]["ntype"] == label}
+            assert warned(result) == len(found & in_conflict)
         for model, vectors in merged.vectors.items():
             ones = [1.0] * merged.config["models"][model]["dim"]
             result = at.retrieve(vector=(model, ones), limit=50)
             assert {item.node.id.raw for item in result.items} == seen & vectors.keys()
+
+
+def warned(result: ibidem.Answer[ibidem.Item]) -> int:
+    """Returns how many nodes of an answer it says to be in conflict."""
+    return sum(one.count or 0 for one in result.warnings if one.code == "open_conflicts")
+
+
+def contested(merged: oracle.State, source: WriteBatch) -> set[bytes]:
+    """[9.3-d]"""
+    found: set[bytes] = set()
+    for key in merged.conflicts.keys() & merged.nodes.keys():
+        conflict = merged.conflicts[key]
+        fields, is_deleted = conflict.get("fields", []), conflict.get("deleted", False)
+        if fields and "layout" not in fields and not is_deleted:
+            continue
+        sides = [children_of(oracle.codec.decode(source.get(cid))) for cid in conflict["sides"]]
+        sides += [set()] if is_deleted else []
+        found |= set.union(*sides) - set.intersection(*sides)
+    waiting = found & merged.nodes.keys()
+    while waiting:
+        below = children_of(merged.nodes[waiting.pop()]) - found
+        found |= below
+        waiting |= below & merged.nodes.keys()
+    return found
+
+
+def children_of(node: oracle.Value) -> set[bytes]:
+    return {child[0] for child in node.get("children", [])}
 
 
 def text_of(node: oracle.Value) -> str:
@@ -245,6 +281,7 @@ def test_layouts_of_documents_merge_child_by_child(count: int) -> None:
         run_document(seed, met)
     assert met["layouts"] > count // 10, met
     assert met["conflicts"] > count // 20, met
+    assert met["contested"] > count // 20, met
 
 
 @pytest.mark.parametrize("count", by_suite([FAST // 8, FAST // 2, FAST * 4], fast=1, slow=2))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ibidem
+from ibidem.ingest.ingest import ingest_text
 from ibidem.objects.child import Child
 from ibidem.objects.config import Config, Model
 from ibidem.objects.constants import CONTENT_INLINE_BYTES_MAX
@@ -272,6 +273,25 @@ def test_a_conflict_is_of_the_node_of_its_root():
         assert [warning.code for warning in ask("tea").warnings] == ["open_conflicts"]
         assert ask("parcel").items
         assert not ask("parcel").warnings
+
+
+def test_a_passage_is_contested_in_its_root():
+    """[9.3-d]: another root has a document with the same path, and no conflict."""
+    one, other = ibidem.init("memory:"), ibidem.init("memory:")
+    for repo in (one, other):
+        with repo.transaction() as tx:
+            ingest_text(tx, "tea\n\nrain\n", path="a.md")
+    one.branch("side")
+    for text in ("green tea\n\nrain\n", "black tea\n\nrain\n"):
+        with one.transaction() as tx:
+            ingest_text(tx, text, path="a.md")
+        one.switch("side")
+    one.merge("main")
+    union = ibidem.union([one, other])
+    for ask in (union.retrieve, union.packs):
+        (warning,) = ask("tea").warnings
+        assert (warning.code, warning.count) == ("open_conflicts", 2)
+        assert not ask("rain").warnings
 
 
 def test_edges_of_an_id_that_two_have():

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibidem
+from ibidem import TrustPolicy, Viewer
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest_text
+from ibidem.ingest.prune import remove_document
+from ibidem.ingest.report import IngestReport
 from ibidem.objects.child import Child
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
@@ -301,3 +305,54 @@ def test_a_document_is_whole_and_all_settled_alike_nothing_else_is_left(
     assert repo.at().document(DOCUMENT)
     assert missized(repo) == []
     assert unlisted(repo) <= kept
+
+
+def in_conflict(repo: Repository, query: str, **options: Any) -> list[int | None]:
+    """Returns the counts of items in conflict that the answers of each kind warn of."""
+    answers = (repo.retrieve(query, **options), repo.packs(query, **options))
+    for one in answers:
+        assert one.items
+        assert repo.receipts.replay(one.receipt).to_bytes() == one.to_bytes()
+    return [each.count for one in answers for each in one.warnings if each.code == "open_conflicts"]
+
+
+def test_an_answer_warns_of_passages_that_only_one_version_has() -> None:
+    """Retrieval 9.3-d."""
+    repo = forked("# T\n\none\n\ntwo\n", "# T\n\nour one\n\ntwo\n", "# T\n\nother one\n\ntwo\n")
+    assert in_conflict(repo, "one") == []
+    repo.merge("side")
+    assert in_conflict(repo, "one") == [2, 2]
+    assert in_conflict(repo, "two") == []
+    settle(repo, "theirs")
+    assert in_conflict(repo, "one") == []
+
+
+def test_an_answer_warns_of_the_passages_of_a_section_that_only_one_version_has() -> None:
+    """Retrieval 9.3-d."""
+    repo = forked(*EDITS["both added"])
+    repo.merge("side")
+    assert in_conflict(repo, "here") == [1, 1]
+    assert in_conflict(repo, "there") == [2, 2]
+    assert in_conflict(repo, "two") == []
+
+
+def test_an_answer_warns_of_all_of_a_document_that_one_side_removed() -> None:
+    """Retrieval 9.3-d."""
+    repo = forked(BASE, OURS, BASE)
+    with repo.transaction(branch="side") as tx:
+        remove_document(tx, PATH, IngestReport())
+    repo.merge("side")
+    assert in_conflict(repo, "one two") == [2, 2]
+
+
+def test_an_answer_warns_of_no_conflict_about_a_document_that_the_caller_does_not_see() -> None:
+    """Retrieval 9.3-d and trust 3-a."""
+    repo = forked("one\n", "our one\n", "other one\n")
+    repo.merge("side")
+    with repo.transaction() as tx:
+        tx.set_trust_policy(TrustPolicy())
+        for node in repo.at().nodes():
+            is_document = node.ntype == "Document"
+            tx.update_node(node.id, set_props={"level": 4 if is_document else 0, "scope": "a"})
+    for level, counts in ((4, [2, 2]), (1, [])):
+        assert in_conflict(repo, "one", viewer=Viewer(level, ("a",))) == counts
