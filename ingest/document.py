@@ -17,7 +17,7 @@ from ibidem.ingest.draft import Draft, drafts
 from ibidem.ingest.formats import EXTRACTOR_VERSION, MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
 from ibidem.ingest.link import PATH_CHARS_MAX, document_links, written_targets
-from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
+from ibidem.ingest.mark import BOM, Heading, Mark, introduced, opening_heading, with_gaps
 from ibidem.ingest.outline import outline
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.ingest.split import PASSAGE_CHARS_MAX
@@ -208,14 +208,9 @@ def _title(front: FrontMatter, marks: Iterable[Mark]) -> str | None:
     title = front.values.get("title")
     if isinstance(title, str) and title.strip():
         return title.strip()
-    return _first_heading(marks)
-
-
-def _first_heading(marks: Iterable[Mark]) -> str | None:
-    for mark in marks:
-        if isinstance(mark, Heading) and mark.level == 1 and mark.text:
-            return mark.text
-    return None
+    tops = (mark for mark in marks if isinstance(mark, Heading) and mark.level == 1)
+    heading = next((mark for mark in tops if mark.text), None) or opening_heading(marks)
+    return None if heading is None else heading.text
 
 
 def _add_front_matter(props: dict[str, Value], front: FrontMatter) -> None:

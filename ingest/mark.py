@@ -116,6 +116,19 @@ def trim(source: str, start: int, stop: int) -> tuple[int, int] | None:
     return max(start, line_start), stop
 
 
+def opening_heading(marks: Iterable[Mark]) -> Heading | None:
+    """Returns the heading that a text begins with, None if it begins with anything else.
+
+    Layout and comments may stand before it.
+    """
+    for mark in marks:
+        if isinstance(mark, Heading):
+            return mark
+        if isinstance(mark, Block) and mark.format != "comment":
+            return None
+    return None
+
+
 def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
     """Yields `marks` and, for any stretch between them that is more than layout, a mark of its own.
 

@@ -26,6 +26,7 @@ from ibidem.ingest.mark import (
     Mark,
     SectionEnd,
     merged_into_next,
+    opening_heading,
 )
 from ibidem.ingest.plain import blocks, source_blocks, table_blocks
 from ibidem.ingest.split import (
@@ -435,13 +436,14 @@ def rst_title(source: str, start: int, marks: list[Mark]) -> str | None:
     """Returns the title of a document.
 
     The title of a PEP is in its header; any other is a first title that is the only one of its
-    level, as in docutils.
+    level, as in docutils, or that the text begins with.
     """
     header = _pep_header(source, start)
     if "PEP" in header and "Title" in header:
         return f"PEP {header['PEP']} -- {header['Title']}"
     titles = [mark for mark in marks if isinstance(mark, Heading) and mark.level == 1]
-    return titles[0].text if len(titles) == 1 else None
+    is_title = len(titles) == 1 or titles[:1] == [opening_heading(marks)]
+    return titles[0].text if is_title else None
 
 
 def _pep_header(source: str, start: int) -> dict[str, str]:

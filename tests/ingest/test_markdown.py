@@ -101,9 +101,14 @@ def test_sections_nest_by_level_and_levels_may_be_skipped():
         ("## Two\n\n# One\n", "One"),
         ("no heading", "file.md"),
         ("---\ntitle: 7\n---\ntext", "file.md"),
+        ("---\ntags: [a]\n---\n<!-- a comment -->\n## Two\n\ntext\n\n## Three\n", "Two"),
+        ("text\n\n## Two\n", "file.md"),
+        ("##\n\ntext\n", "file.md"),
     ],
 )
-def test_the_title_is_the_front_matter_s_then_the_first_h1_then_the_file_name(source, title):
+def test_the_title_is_the_front_matter_s_the_first_h1_the_first_line_or_the_file_name(
+    source, title
+):
     assert read_document("a/b/file.md", source).drafts[-1].summary == title
 
 

@@ -311,12 +311,14 @@ def test_a_title_is_no_passage_and_a_transition_none():
     assert passages("One\n===\n\n-----\n\nTwo\n---\n") == []
 
 
-def test_the_title_of_a_document_is_its_only_first_title_or_that_of_a_pep():
+def test_the_title_of_a_document_is_its_only_first_title_what_it_begins_with_or_that_of_a_pep():
     def title(source):
         return read_document("x/a.rst", source).drafts[-1].summary
 
     assert title("One\n===\n\nTwo\n---\n") == "One"
-    assert title("One\n===\n\nTwo\n===\n") == "a.rst"
+    assert title("text\n\nOne\n===\n\nTwo\n---\n") == "One"
+    assert title(".. _one:\n\nOne\n===\n\nTwo\n===\n") == "One"
+    assert title("text\n\nOne\n===\n\nTwo\n===\n") == "a.rst"
     assert title("PEP: 8\nTitle: Style Guide\n\nOne\n===\n\nTwo\n===\n") == "PEP 8 -- Style Guide"
 
 
