@@ -310,3 +310,16 @@ def test_what_is_no_container_is_read_as_before(source):
 def test_containers_in_containers_are_read_to_a_depth():
     source = "".join("    " * depth + "!!! a\n" for depth in range(40))
     assert len(passages(source)) < 6
+
+
+@pytest.mark.parametrize("label", ["**Bugfixes**", "__To delete *it*__"])
+def test_a_line_of_bold_is_in_the_passage_of_the_block_after_it(label):
+    assert passages(f"{label}\n\n- one\n\nTwo.\n") == [
+        ("list", None, f"{label}\n\n- one"),
+        ("paragraph", None, "Two."),
+    ]
+
+
+@pytest.mark.parametrize("line", ["**a** and **b**", "**a\nb**", f"**{'long ' * 20}**", "*a*"])
+def test_what_is_not_one_short_line_of_bold_is_a_passage_alone(line):
+    assert [text for _, _, text in passages(f"{line}\n\n- one\n")] == [line, "- one"]

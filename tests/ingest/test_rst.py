@@ -235,12 +235,14 @@ def test_blocks_are_opened_to_a_depth_that_is_bounded():
 
 def test_a_block_stays_with_the_paragraph_that_introduces_it():
     source = (
-        "Call it so::\n\n    retry(5)\n\n    retry(6)\n\nOr these:\n\n- one\n\n- two\n\nNo more.\n"
+        "Call it so::\n\n    retry(5)\n\n    retry(6)\n\nOr these:\n\n- one\n\n- two\n\n"
+        "No more.\n\n**Fields**\n\n- three\n"
     )
     assert passages(source) == [
         ("paragraph", "Call it so::\n\n    retry(5)\n\n    retry(6)"),
         ("list", "Or these:\n\n- one\n\n- two"),
         ("paragraph", "No more."),
+        ("list", "**Fields**\n\n- three"),
     ]
 
 
