@@ -207,8 +207,10 @@ def merged_into_next(
 
 def merged(blocks: Sequence[Block]) -> Block:
     """Returns blocks and what is between them as one, with the format and language of those that
-    are no paragraphs, if these are alike."""
+    are no paragraphs, if these are alike. Code may have with it what it prints."""
     others = {(block.format, block.language) for block in blocks} - {("paragraph", None)}
+    if len(others) > 1:
+        others.discard(("code", None))
     name, language = others.pop() if len(others) == 1 else ("paragraph", None)
     targets = tuple(chain.from_iterable(block.targets for block in blocks))
     return Block(blocks[0].start, blocks[-1].stop, name, language, targets)
