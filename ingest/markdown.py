@@ -17,7 +17,7 @@ from markdown_it.token import Token
 
 from ibidem.ingest.admonition import indented_lines, with_first_lines, without_indent
 from ibidem.ingest.html_tree import parse
-from ibidem.ingest.mark import BLANK, LAYOUT_CHARS_MAX, Block, Heading, Layout, Mark, trim
+from ibidem.ingest.mark import BLANK, Block, Heading, Layout, Mark, trim
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
@@ -34,8 +34,8 @@ _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][\w:.-]+(?:[ \t][^{}]*)?\}[
 """Attributes at the end of a heading, such as `{ #anchor }`: of the page, not of its text."""
 _HTML_HEADING = re.compile(r"h[1-6]")
 _HTML_HEADING_END = re.compile(r"(?:(?!</h[1-6])[\s\S])*</h([1-6])\s*>\s*", re.IGNORECASE)
-_TAG = r"</?[A-Za-z][A-Za-z0-9-]*(?:[ \t\r\n/][^<>]*)?>|<!--(?:(?!-->)[^\r\n])*-->"
-_TAGS = re.compile(rf"(?:[ \t\r\n]*(?:{_TAG}))+[ \t\r\n]*")
+_COMMENT = re.compile(r"<!--(?:(?!-->)[\s\S])*(?:-->|\Z)")
+_TAGS = re.compile(r"[ \t\r\n]*(?:</?[A-Za-z][A-Za-z0-9-]*(?:[ \t\r\n/][^<>]*)?>[ \t\r\n]*)*")
 _CONTENT = re.compile(r"\b(?:alt|content|href|placeholder|src|title|value)[ \t]*=", re.IGNORECASE)
 """An attribute that a reader sees something of."""
 _HTML_FORMATS = frozenset({"html", "paragraph"})
@@ -101,15 +101,11 @@ def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator
 
 
 def _shown(source: str, mark: Mark) -> Mark:
-    """Returns a mark, as layout if it consists of tags and comments of one line."""
-    if (
-        isinstance(mark, Block)
-        and mark.format in _HTML_FORMATS
-        and mark.stop - mark.start <= LAYOUT_CHARS_MAX
-        and _TAGS.fullmatch(source, mark.start, mark.stop)
-        and not _CONTENT.search(source, mark.start, mark.stop)
-    ):
-        return Layout(mark.start, mark.stop)
+    """Returns a mark, as layout if it consists of tags and comments."""
+    if isinstance(mark, Block) and mark.format in _HTML_FORMATS:
+        text = _COMMENT.sub("", source[mark.start : mark.stop])
+        if _TAGS.fullmatch(text) and not _CONTENT.search(text):
+            return Layout(mark.start, mark.stop)
     return mark
 
 

@@ -251,9 +251,11 @@ def test_a_block_that_is_a_heading_of_html_is_one(block, heading):
         '<a id="begin"></a>',
         "</div>",
         '<div class="grid cards">\n<!-- cards -->\n<br/>',
+        "<!-- added:\n\n1.0 -->",
+        '<!--\n<img src="a.png">\n-->',
     ],
 )
-def test_tags_and_comments_of_one_line_are_no_passage(layout):
+def test_tags_and_comments_are_no_passage(layout):
     source = f"One.\n\n{layout}\n\nTwo:\n\n{layout}\n\n- a\n\n{layout}\n"
     assert [text for _, _, text in passages(source)] == ["One.", f"Two:\n\n{layout}\n\n- a"]
 
@@ -263,7 +265,7 @@ def test_tags_and_comments_of_one_line_are_no_passage(layout):
     [
         "<https://a.example>",
         '<img src="a.png">',
-        "<!-- added:\n1.0 -->",
+        "<!-- added:\n1.0 --> text",
         "<b>bold</b>",
         f'<a id="{"long-" * 30}"></a>',
     ],
@@ -274,6 +276,17 @@ def test_html_that_says_something_is_a_passage(block):
         block,
         "Two.",
     ]
+
+
+def test_a_long_comment_is_a_passage_alone():
+    comment = f"<!--\n{'long ' * 40}\n\nmore\n-->"
+    source = f"{comment}\n## Two\n\n{comment}\n\nText.\n"
+    assert passages(source) == [
+        ("comment", None, comment),
+        ("comment", None, comment),
+        ("paragraph", None, "Text."),
+    ]
+    assert read_document("a.md", source).drafts[-1].summary == "Two"
 
 
 def test_a_container_of_a_dialect_is_read_with_the_line_that_opens_it():
