@@ -81,11 +81,15 @@ _TEXT_DIRECTIVES = _DESCRIBING_DIRECTIVES | words(
 """All directives around text; those of other names are not opened."""
 _LAYOUT_DIRECTIVES = words(
     """
-    contents currentmodule default-domain default-role highlight program sectnum
+    contents currentmodule default-domain default-role highlight meta program sectnum
     section-numbering tocdepth
     """
 )
 """Directives that a reader sees nothing of."""
+_SIGN_DIRECTIVES = frozenset({"date", "image", "unicode"})
+"""Those of a substitution whose definition says nothing: what it defines stands elsewhere."""
+_LAYOUT_FIELD = re.compile(r":(?:nocomments|nosearch|orphan|tocdepth):(?: |$)")
+"""A field for the program that makes the page."""
 _LABEL = r"\.\. +_(?:`[^`\r\n]*`|(?:\\.|[^\\:`\r\n])+):[ \t]*"
 """The name of a place that links lead to."""
 _BARE_DIRECTIVES = re.compile(
@@ -343,7 +347,11 @@ def _is_layout(lines: list[_Line], kind: str) -> bool:
     """Whether a reader sees nothing of a block."""
     if kind == "label":
         return not any(line.is_indented for line in lines)
-    return kind == "comment" or _directive_name(lines[0]) in _LAYOUT_DIRECTIVES
+    if kind == "fields":
+        return all(_LAYOUT_FIELD.match(line.text) for line in lines if line.text)
+    name = _directive_name(lines[0])
+    is_sign = name in _SIGN_DIRECTIVES and lines[0].text.startswith(".. |")
+    return kind == "comment" or name in _LAYOUT_DIRECTIVES or is_sign
 
 
 def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:

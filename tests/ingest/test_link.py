@@ -54,6 +54,12 @@ def test_markdown(text, expected):
         (":doc:`Start </intro>`", ["intro.rst", "intro.md"]),
         (".. include:: part.txt", ["a/part.txt"]),
         ("see ``x/y.py``", ["a/x/y.py", "x/y.py"]),
+        (
+            ".. toctree::\n  :glob:\n\n  one\n  Two <sub/two.rst>\n  self\n  a/*\n\n  /three\n\nx",
+            ["a/one.rst", "a/one.md", "a/sub/two.rst", "a/sub/two.md", "three.rst", "three.md"],
+        ),
+        (".. note::\n\n   .. toctree:: x\n\n      one\n   two", ["a/one.rst", "a/one.md"]),
+        (".. toctree::\n\n   Site <https://e.org>\n", []),
     ],
 )
 def test_restructuredtext(text, expected):

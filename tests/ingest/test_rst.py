@@ -263,6 +263,9 @@ LAYOUT = {
     "comment": ".. to do: say more\n   of it",
     "contents": ".. contents::\n   :local:",
     "current module": ".. currentmodule:: retry",
+    "meta": ".. meta::\n   :keywords: again",
+    "picture": ".. |wheel| image:: wheel.png\n   :alt: wheel",
+    "field": ":orphan:\n:tocdepth: 2",
 }
 
 
@@ -286,6 +289,11 @@ def test_long_layout_is_a_passage():
     drafts = read_document("a.rst", f"text\n\n{comments}\n").drafts
     leads = [len(child.lead) for draft in drafts for child in draft.children]
     assert max(leads) <= LEAD_CHARS_MAX
+
+
+@pytest.mark.parametrize("block", [":orphan:\n:author: Ada", ".. |x| replace:: much text"])
+def test_what_a_reader_sees_something_of_is_a_passage(block):
+    assert [text for _, text in passages(f"{block}\n\ntext\n")] == [block, "text"]
 
 
 def test_an_address_is_no_label():
