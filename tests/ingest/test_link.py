@@ -33,6 +33,7 @@ MARKDOWN, RST = "text/markdown", "text/x-rst"
         ("[x]: b.md\n", ["a/b.md"]),
         ('<a class="x" href="b.html">b</a>', ["a/b.html"]),
         ("[[Page One|shown]] [[b.txt]]", ["a/Page One.md", "Page One.md", "a/b.txt", "b.txt"]),
+        ("[[_TOC_]] [[TOC]]", []),
         ("run `src/main.py`, not `main`", ["a/src/main.py", "src/main.py"]),
         ("![image](b.png) [x](https://e.org/b.md) [y](#here) [z](mailto:a@b.c)", []),
         ("[x](../../b.md) [y](me.md) `[z](b.md)` [^1]: b.md", []),

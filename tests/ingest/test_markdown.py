@@ -252,6 +252,9 @@ def test_a_block_that_is_a_heading_of_html_is_one(block, heading):
         "</div>",
         '<div class="grid cards">\n<!-- cards -->\n<br/>',
         "<!-- added:\n\n1.0 -->",
+        "[![a](a.svg)](https://a.example)\n[![b](b.svg)](b.html)",
+        "[TOC]",
+        "[[_TOC_]]",
         '<!--\n<img src="a.png">\n-->',
     ],
 )
@@ -267,6 +270,8 @@ def test_tags_and_comments_are_no_passage(layout):
         '<img src="a.png">',
         "<!-- added:\n1.0 --> text",
         "<b>bold</b>",
+        "![a wheel](wheel.png)",
+        "[![a](a.svg)](b) text",
         f'<a id="{"long-" * 30}"></a>',
     ],
 )
@@ -336,3 +341,13 @@ def test_a_line_of_bold_is_in_the_passage_of_the_block_after_it(label):
 @pytest.mark.parametrize("line", ["**a** and **b**", "**a\nb**", f"**{'long ' * 20}**", "*a*"])
 def test_what_is_not_one_short_line_of_bold_is_a_passage_alone(line):
     assert [text for _, _, text in passages(f"{line}\n\n- one\n")] == [line, "- one"]
+
+
+def test_what_opens_a_part_to_unfold_is_in_the_passage_of_its_text():
+    opener = "<details>\n<summary>More</summary>"
+    assert [text for _, _, text in passages(f"{opener}\n\n- one\n\n</details>\n\nTwo.\n")] == [
+        f"{opener}\n\n- one",
+        "Two.",
+    ]
+    whole = f"{opener}\nText.\n</details>"
+    assert [text for _, _, text in passages(f"{whole}\n\nTwo.\n")] == [whole, "Two."]
