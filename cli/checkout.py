@@ -101,8 +101,8 @@ def command(
         output.say(f"{output.plural(len(restored), 'file')} restored, {unchanged:,} unchanged")
         if absent:
             files = output.plural(len(absent), "file")
-            said = f"left out: {files}, of which only the extracted text is stored"
-            output.note(output.faint(f"{said}; 'repo cat PATH' prints it"))
+            line = f"left out: {files}, of which only the extracted text is stored"
+            output.note(output.faint(f"{line}; 'repo cat PATH' prints it"))
         output.note(*(output.faint(f"hint: {hint}") for hint in hints))
     context.exit(exits.FAILED if errors else exits.OK)
 

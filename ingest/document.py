@@ -7,7 +7,6 @@ stored text: the source of a text format, or the extractor's text of any other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from ibidem.ingest.draft import Draft, drafts
 from ibidem.ingest.formats import EXTRACTOR_VERSION, MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
 from ibidem.ingest.link import PATH_CHARS_MAX, document_links, written_targets
-from ibidem.ingest.mark import BOM, Heading, Mark, introduced, with_gaps
+from ibidem.ingest.mark import BOM, Heading, Mark, introduced, opening_heading, with_gaps
 from ibidem.ingest.outline import outline
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.ingest.split import PASSAGE_CHARS_MAX
@@ -139,13 +138,7 @@ def _text(
         marks = list(_extract(source_format, source.encode("utf-8"), sandbox).marks)
     else:
         marks = list(source_format.read(source, body))
-    title = None
-    if source_format.media_type == RST:
-        from ibidem.ingest.rst import rst_title
-
-        title = rst_title(source, body, marks)
-    elif source_format.language is None:
-        title = _title(front, marks)
+    title = _title(source_format, source, body, front, marks)
     if source_format.language is None:
         marks = list(introduced(source, marks, PASSAGE_CHARS_MAX))
     return Reading(_drafts(path, source, body, marks, title, props), warnings)
@@ -204,18 +197,29 @@ def check_path(path: str) -> None:
         ) from error
 
 
-def _title(front: FrontMatter, marks: Iterable[Mark]) -> str | None:
-    title = front.values.get("title")
-    if isinstance(title, str) and title.strip():
-        return title.strip()
-    return _first_heading(marks)
+def _title(
+    source_format: Format, source: str, body: int, front: FrontMatter, marks: list[Mark]
+) -> str | None:
+    """Returns what a text calls itself, None if that is nothing, or it is program source."""
+    if source_format.language is not None:
+        return None
+    if source_format.media_type == RST:
+        from ibidem.ingest.rst import rst_title
 
+        return rst_title(source, body, marks)
+    tops = (mark for mark in marks if isinstance(mark, Heading) and mark.level == 1)
+    heading = next((mark for mark in tops if mark.text), None)
+    if source_format.media_type == MARKDOWN:
+        title = front.values.get("title")
+        if isinstance(title, str) and title.strip():
+            return title.strip()
+        heading = heading or opening_heading(marks)
+    else:
+        from ibidem.ingest.titled import titled_title
 
-def _first_heading(marks: Iterable[Mark]) -> str | None:
-    for mark in marks:
-        if isinstance(mark, Heading) and mark.level == 1 and mark.text:
-            return mark.text
-    return None
+        if title := titled_title(source_format.name, source, marks):
+            return title
+    return None if heading is None else heading.text
 
 
 def _add_front_matter(props: dict[str, Value], front: FrontMatter) -> None:

@@ -79,9 +79,10 @@ def _read_lines(lines: list[str], result: FrontMatter) -> None:
         try:
             item = re.match(_ITEM, line)
             if item is not None and key is not None:
+                value = _scalar(item[1])
                 values = result.values.setdefault(key, [])
                 assert isinstance(values, list), "BUG: an open key holds a list"
-                values.append(_scalar(item[1]))
+                values.append(value)
                 continue
             key = _read_entry(line, result)
         except ValueError as error:

@@ -23,7 +23,7 @@ LINKS_MAX = 1000
 _MARKDOWN = re.compile(
     r"""
     ``[^`]*`` | `(?P<file>[^`\n]*)`
-    | \[\[(?P<wiki>[^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]
+    | \[\[(?!_?TOC_?\]\])(?P<wiki>[^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]
     | !\[[^\[\]\n]*\]\([^()\n]*\)
     | \]\([ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<inline>[^\s()<>]+))
     | ^[ ]{0,3}\[(?!\^)[^\[\]\n]+\]:[ \t]*<?(?P<defined>[^\s<>]+)
@@ -39,6 +39,8 @@ _RST = re.compile(
     | `[^`<>]*<(?P<inline>[^`<>\n]+)>`_
     | ^[ \t]*\.\.[ ]_[^:\n]+:[ \t]+(?P<defined>[^\s`]+)[ \t]*$
     | ^[ \t]*\.\.[ ](?:include|literalinclude)::[ \t]+(?P<included>[^\s]+)
+    | ^(?P<margin>[ \t]*)\.\.[ ]toctree::[^\n]*
+      (?P<toctree>(?:\n(?P=margin)[ \t]+[^\n]*|\n[ \t\r]*$)*)
     """,
     re.VERBOSE | re.MULTILINE,
 )
@@ -99,6 +101,11 @@ def written_targets(props: Mapping[str, Value]) -> tuple[str, ...]:
 
 def _targets(kind: str, written: str) -> Iterator[str]:
     """Yields the paths that a link may mean, as it is written or completed."""
+    if kind == "toctree":
+        for line in map(str.strip, written.split("\n")):
+            if line and line[0] != ":" and line != "self" and "*" not in line:
+                yield from _targets("doc", line.rpartition("<")[2].rstrip(">"))
+        return
     if kind == "file":
         if has_suffix(written) and _FILE.fullmatch(written):
             yield written
@@ -110,6 +117,7 @@ def _targets(kind: str, written: str) -> Iterator[str]:
     if not bare:
         return
     if kind == "doc":
+        bare = bare.removesuffix(".rst").removesuffix(".md")
         yield f"{bare}.rst"
         yield f"{bare}.md"
     elif kind == "wiki":

@@ -35,6 +35,8 @@ _INTRODUCTION = re.compile(r"(?<!::)[:\uff1a][*_`\"')]{0,3}\Z")
 """The end of a paragraph that introduces the block after it; `:::` closes one."""
 _INTRODUCTION_CHARS_MAX = 4
 _INTRODUCTION_ENDS = frozenset(":\uff1a*_`\"')")
+_BOLD = re.compile(r"[ \t]*(?P<sign>\*\*|__)(?:(?!(?P=sign))[^\r\n])+(?P=sign)")
+_BOLD_CHARS_MAX = 100
 
 
 @record
@@ -116,6 +118,19 @@ def trim(source: str, start: int, stop: int) -> tuple[int, int] | None:
     return max(start, line_start), stop
 
 
+def opening_heading(marks: Iterable[Mark]) -> Heading | None:
+    """Returns the heading that a text begins with, None if it begins with anything else.
+
+    Layout and comments may stand before it.
+    """
+    for mark in marks:
+        if isinstance(mark, Heading):
+            return mark
+        if isinstance(mark, Block) and mark.format != "comment":
+            return None
+    return None
+
+
 def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
     """Yields `marks` and, for any stretch between them that is more than layout, a mark of its own.
 
@@ -139,7 +154,8 @@ def with_gaps(source: str, start: int, marks: list[Mark]) -> Iterator[Mark]:
 
 
 def introduced(source: str, marks: Iterable[Mark], size_max: int) -> Iterator[Mark]:
-    """Yields `marks`, with each paragraph that ends in a colon joined to the block after it.
+    """Yields `marks`, with each paragraph that ends in a colon, or is a line of bold, joined to the
+    block after it.
 
     The passage has the format and language of the introduced block. Where more than two follow each
     other, they introduce nothing: they are the labels of figures that are left out.
@@ -191,8 +207,10 @@ def merged_into_next(
 
 def merged(blocks: Sequence[Block]) -> Block:
     """Returns blocks and what is between them as one, with the format and language of those that
-    are no paragraphs, if these are alike."""
+    are no paragraphs, if these are alike. Code may have with it what it prints."""
     others = {(block.format, block.language) for block in blocks} - {("paragraph", None)}
+    if len(others) > 1:
+        others.discard(("code", None))
     name, language = others.pop() if len(others) == 1 else ("paragraph", None)
     targets = tuple(chain.from_iterable(block.targets for block in blocks))
     return Block(blocks[0].start, blocks[-1].stop, name, language, targets)
@@ -202,7 +220,10 @@ def _introduces(source: str, block: Block) -> bool:
     if block.format != "paragraph" or source[block.stop - 1] not in _INTRODUCTION_ENDS:
         return False
     end = source[max(block.start, block.stop - _INTRODUCTION_CHARS_MAX) : block.stop]
-    return _INTRODUCTION.search(end) is not None
+    return _INTRODUCTION.search(end) is not None or (
+        block.stop - block.start <= _BOLD_CHARS_MAX
+        and _BOLD.fullmatch(source, block.start, block.stop) is not None
+    )
 
 
 def _gap(source: str, start: int, stop: int) -> Iterator[Block]:

@@ -17,7 +17,16 @@ from markdown_it.token import Token
 
 from ibidem.ingest.admonition import indented_lines, with_first_lines, without_indent
 from ibidem.ingest.html_tree import parse
-from ibidem.ingest.mark import BLANK, LAYOUT_CHARS_MAX, Block, Heading, Layout, Mark, trim
+from ibidem.ingest.mark import (
+    BLANK,
+    LAYOUT_CHARS_MAX,
+    Block,
+    Heading,
+    Layout,
+    Mark,
+    merged_into_next,
+    trim,
+)
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
@@ -34,8 +43,18 @@ _ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][\w:.-]+(?:[ \t][^{}]*)?\}[
 """Attributes at the end of a heading, such as `{ #anchor }`: of the page, not of its text."""
 _HTML_HEADING = re.compile(r"h[1-6]")
 _HTML_HEADING_END = re.compile(r"(?:(?!</h[1-6])[\s\S])*</h([1-6])\s*>\s*", re.IGNORECASE)
-_TAG = r"</?[A-Za-z][A-Za-z0-9-]*(?:[ \t\r\n/][^<>]*)?>|<!--(?:(?!-->)[^\r\n])*-->"
-_TAGS = re.compile(rf"(?:[ \t\r\n]*(?:{_TAG}))+[ \t\r\n]*")
+_COMMENT = re.compile(r"<!--(?:(?!-->)[\s\S])*(?:-->|\Z)")
+_TAGS = re.compile(r"[ \t\r\n]*(?:</?[A-Za-z][A-Za-z0-9-]*(?:[ \t\r\n/][^<>]*)?>[ \t\r\n]*)*")
+_MADE = re.compile(r"<|\[!\[|\[TOC\]|\[\[_?TOC_?\]\]")
+_BADGES = re.compile(
+    r"(?:[ \t\r\n]*\[!\[[^\[\]\r\n]*\]\([^()\r\n]*\)\]\([^()\r\n]*\))+"
+    r"|[ ]*\[(?:TOC|\[_?TOC_?\])\]"
+)
+"""Pictures with links, and the place of a table of contents."""
+_SUMMARY = re.compile(
+    r"(?:[ ]*<details[^<>]*>\s*)?<summary[^<>]*>(?:(?!</?(?:details|summary))[\s\S])*</summary>\s*"
+)
+"""What opens a part that a reader unfolds, with its title."""
 _CONTENT = re.compile(r"\b(?:alt|content|href|placeholder|src|title|value)[ \t]*=", re.IGNORECASE)
 """An attribute that a reader sees something of."""
 _HTML_FORMATS = frozenset({"html", "paragraph"})
@@ -58,8 +77,10 @@ def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
     body = source[start:]
     text = _LINE_END.sub("\n", body) if "\r" in body else body
     marks = _marks(source, _line_starts(source, start), text)
-    if "<" in body:
+    if _MADE.search(body):
         marks = (_shown(source, mark) for mark in marks)
+    if "<summary" in body:
+        marks = merged_into_next(marks, ITEMS_CHARS_MAX, lambda block: _opens(source, block))
     yield from with_first_lines(source, marks)
 
 
@@ -101,16 +122,21 @@ def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator
 
 
 def _shown(source: str, mark: Mark) -> Mark:
-    """Returns a mark, as layout if it consists of tags and comments of one line."""
-    if (
-        isinstance(mark, Block)
-        and mark.format in _HTML_FORMATS
-        and mark.stop - mark.start <= LAYOUT_CHARS_MAX
-        and _TAGS.fullmatch(source, mark.start, mark.stop)
-        and not _CONTENT.search(source, mark.start, mark.stop)
-    ):
-        return Layout(mark.start, mark.stop)
+    """Returns a mark, as layout if it consists of tags and comments, or is short and of badges."""
+    if isinstance(mark, Block) and mark.format in _HTML_FORMATS:
+        text = _COMMENT.sub("", source[mark.start : mark.stop])
+        if (_TAGS.fullmatch(text) and not _CONTENT.search(text)) or (
+            mark.stop - mark.start <= LAYOUT_CHARS_MAX and _BADGES.fullmatch(text)
+        ):
+            return Layout(mark.start, mark.stop)
     return mark
+
+
+def _opens(source: str, block: Block) -> bool:
+    """Whether a block opens a part that a reader unfolds, whose text is the block after it."""
+    return (
+        block.format == "html" and _SUMMARY.fullmatch(source, block.start, block.stop) is not None
+    )
 
 
 def _marks_of(

@@ -31,6 +31,7 @@ from ibidem.ingest.split import (
 PARAGRAPH = re.compile(
     r"^[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*(?:\n[ \t\r\f\v]*+[^ \t\r\n\f\v][^\n]*)*", re.MULTILINE
 )
+_RULE = re.compile(r"[-=_*~ \t\r\n]{3,}")
 _CONTINUES = frozenset(" \t)]}")
 _LINE = re.compile(r"^([ \t]*+)([^ \t\r\n][^\n]*)", re.MULTILINE)
 _CONTINUATION = re.compile(r"[)\]}>]|(?:else|elif|except|finally|catch|end|then|do|done|fi)\b")
@@ -48,10 +49,11 @@ _HEADER_BLOCKS_MAX = 4
 
 
 def plain_marks(source: str, start: int = 0) -> Iterator[Mark]:
-    """Yields one mark per paragraph from `start`; one over the limit is cut at ends of
-    sentences."""
+    """Yields one mark per paragraph from `start`; one over the limit is cut at ends of sentences,
+    and one that is only a rule is layout."""
     for match in PARAGRAPH.finditer(source, start):
-        yield from blocks(source, match.start(), match.end(), "paragraph", None, PROSE)
+        if not _RULE.fullmatch(match[0]):
+            yield from blocks(source, match.start(), match.end(), "paragraph", None, PROSE)
 
 
 def subtitle_marks(source: str, start: int = 0) -> Iterator[Mark]:

@@ -26,6 +26,7 @@ from ibidem.ingest.mark import (
     Mark,
     SectionEnd,
     merged_into_next,
+    opening_heading,
 )
 from ibidem.ingest.plain import blocks, source_blocks, table_blocks
 from ibidem.ingest.split import (
@@ -80,11 +81,15 @@ _TEXT_DIRECTIVES = _DESCRIBING_DIRECTIVES | words(
 """All directives around text; those of other names are not opened."""
 _LAYOUT_DIRECTIVES = words(
     """
-    contents currentmodule default-domain default-role highlight program sectnum
+    contents currentmodule default-domain default-role highlight meta program sectnum
     section-numbering tocdepth
     """
 )
 """Directives that a reader sees nothing of."""
+_SIGN_DIRECTIVES = frozenset({"date", "image", "unicode"})
+"""Those of a substitution whose definition says nothing: what it defines stands elsewhere."""
+_LAYOUT_FIELD = re.compile(r":(?:nocomments|nosearch|orphan|tocdepth):(?: |$)")
+"""A field for the program that makes the page."""
 _LABEL = r"\.\. +_(?:`[^`\r\n]*`|(?:\\.|[^\\:`\r\n])+):[ \t]*"
 """The name of a place that links lead to."""
 _BARE_DIRECTIVES = re.compile(
@@ -342,7 +347,11 @@ def _is_layout(lines: list[_Line], kind: str) -> bool:
     """Whether a reader sees nothing of a block."""
     if kind == "label":
         return not any(line.is_indented for line in lines)
-    return kind == "comment" or _directive_name(lines[0]) in _LAYOUT_DIRECTIVES
+    if kind == "fields":
+        return all(_LAYOUT_FIELD.match(line.text) for line in lines if line.text)
+    name = _directive_name(lines[0])
+    is_sign = name in _SIGN_DIRECTIVES and lines[0].text.startswith(".. |")
+    return kind == "comment" or name in _LAYOUT_DIRECTIVES or is_sign
 
 
 def _halves(lines: list[_Line], kind: str) -> tuple[list[_Line], list[_Line]]:
@@ -435,13 +444,14 @@ def rst_title(source: str, start: int, marks: list[Mark]) -> str | None:
     """Returns the title of a document.
 
     The title of a PEP is in its header; any other is a first title that is the only one of its
-    level, as in docutils.
+    level, as in docutils, or that the text begins with.
     """
     header = _pep_header(source, start)
     if "PEP" in header and "Title" in header:
         return f"PEP {header['PEP']} -- {header['Title']}"
     titles = [mark for mark in marks if isinstance(mark, Heading) and mark.level == 1]
-    return titles[0].text if len(titles) == 1 else None
+    is_title = len(titles) == 1 or titles[:1] == [opening_heading(marks)]
+    return titles[0].text if is_title else None
 
 
 def _pep_header(source: str, start: int) -> dict[str, str]:

@@ -9,7 +9,8 @@ item, is in the passage after it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile, takewhile
 
 from ibidem.ingest.mark import Block, Heading, Layout, Mark, merged_into_next
 from ibidem.ingest.plain import PARAGRAPH, item_blocks
@@ -36,8 +37,20 @@ _MARKUP = re.compile(r"\\f[BIPR]|\\[A-Za-z]+\*?|[{}\"\\]|[ \t]+:[\w:@]+:[ \t\r]*
 _MACRO = re.compile(r"^\.(?:[HILPT]?P|Pp|It)\b", re.MULTILINE)
 """What begins a paragraph or an item of a manual page."""
 _COMMAND = re.compile(r"=[a-z]")
+_COMMANDS_ABOVE = re.compile(r"\A(?:=[a-z][^\n]*(?:\n+|\Z))+")
 _LAYOUT_COMMANDS = re.compile(r"(?:=(?:back|cut|encoding|end|over|pod)\b[^\n]*(?:\n|\Z))+")
 """Commands of POD that a reader sees nothing of."""
+_TITLE = re.compile(
+    r"^[^%\n]*\\title\*?(?:\[[^]\n]*\])?\{(?P<text>(?:[^{}]|\{[^{}]*\}){1,300})\}", re.MULTILINE
+)
+_TITLE_MARKUP = re.compile(
+    r"\\f(?:\[\w*\]|\(..|.)|\\thanks\{[^{}]*\}|^\.(?:(?:Nm|[BIR]{1,2})\b|(?!Nd\b).*)"
+    r"|[A-Z]<(?P<kept>[^<>\n]*)>",
+    re.MULTILINE,
+)
+"""In titles: fonts, notes, macros, and the codes of POD around what is kept."""
+_TITLE_SIGNS = {"\\[em]": "\u2014", "\\(em": "\u2014", "\\[en]": "\u2013", "\\(en": "\u2013"}
+_TITLE_SIGNS |= {"\\[cq]": "\u2019", "\\(cq": "\u2019", "\n.Nd ": "\n- "}
 
 
 def titled_marks(form: str, source: str, start: int) -> Iterator[Mark]:
@@ -84,3 +97,32 @@ def _passages(form: str, source: str, start: int, stop: int) -> Iterator[Mark]:
         macros = _MACRO.finditer(source, *match.span()) if form == "man" else ()
         items = [macro.start() for macro in macros]
         yield from item_blocks(source, *match.span(), "paragraph", items, PROSE)
+
+
+def titled_title(name: str, source: str, marks: Sequence[Mark]) -> str | None:
+    """Returns what a text calls itself: LaTeX by its title, a manual page and POD by the first
+    paragraph of the section NAME, which also says what they are for.
+
+    Args:
+        name: of the format.
+    """
+    if name == "LaTeX":
+        match = _TITLE.search(source)
+        text = match["text"] if match else ""
+    else:
+        text = _below_name(source, marks)
+    for sign, shown in _TITLE_SIGNS.items():
+        text = text.replace(sign, shown)
+    text = _MARKUP.sub("", _TITLE_MARKUP.sub(r"\g<kept>", text))
+    return " ".join(text.split()) or None
+
+
+def _below_name(source: str, marks: Sequence[Mark]) -> str:
+    """Returns the first paragraph of the section NAME, empty if there is none."""
+    found = dropwhile(
+        lambda mark: not (isinstance(mark, Heading) and mark.text.upper() == "NAME"), marks
+    )
+    next(found, None)
+    below = takewhile(lambda mark: not isinstance(mark, Heading), found)
+    texts = (source[mark.start : mark.stop] for mark in below if isinstance(mark, Block))
+    return next(filter(None, (_COMMANDS_ABOVE.sub("", text) for text in texts)), "")

@@ -198,8 +198,8 @@ def parse(data: bytes, source: str = "golden") -> Golden:
 
 def is_golden(data: bytes) -> bool:
     """Returns whether bytes are golden answers, perhaps damaged ones: they begin or end so."""
-    first, last = data[:80], data[-80:]
-    return first.startswith(HEAD[:24].encode()) or b"\nchecksum " in last
+    head = HEAD.encode()
+    return data[:24] == head[:24] or head.startswith(data) or b"\nchecksum " in data[-80:]
 
 
 def _damage_hint(data: bytes) -> str:

@@ -523,10 +523,59 @@ def test_a_notebook_becomes_its_cells_and_what_they_printed(reading):
     assert parts(read) == [
         (1, "Title"),
         ("paragraph", "Some *text*."),
-        ("code", "```python\nprint(1)\n```"),
-        ("code", "```\n1\n```"),
-        ("code", "```\nE: why\n```"),
+        ("code", "```python\nprint(1)\n```\n\n```\n1\n```\n\n```\nE: why\n```"),
     ]
+    (cell,) = (d for d in read.drafts if d.props.get("format") == "code")
+    assert cell.props["language"] == "python"
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ({"data": {"text/plain": "<Figure size 640x480 with 1 Axes>", "image/png": "AA"}}, ""),
+        (
+            {"data": {"text/plain": ["[<matplotlib.lines.Line2D at 0x7f3>,\n", " <a.B at 0x1>]"]}},
+            "",
+        ),
+        ({"data": {"text/plain": "(<Axes: >, <BarContainer object of 3 artists>)"}}, ""),
+        (
+            {
+                "data": {
+                    "text/plain": "<IPython.core.display.HTML object>",
+                    "text/html": "<table><tr><th>a<th>b</tr><tr><td>1<td>2</tr></table>",
+                }
+            },
+            "| a | b |\n|---|---|\n| 1 | 2 |",
+        ),
+        (
+            {
+                "data": {
+                    "text/plain": "<IPython.core.display.Markdown object>",
+                    "text/html": "<p>no</p>",
+                    "text/markdown": "## Yes ![a](data:image/png;base64,AAAA)",
+                }
+            },
+            "## Yes ![a]()",
+        ),
+        ({"data": {"text/plain": "   a\n0  1", "text/html": "<p>no</p>"}}, "```\n   a\n0  1\n```"),
+        ({"data": {"text/plain": "<Response [200]>"}}, "```\n<Response [200]>\n```"),
+        ({"text": "\x1b[1;31mred\x1b[0m\n10%\r20%\r30%\r\nend\r\n"}, "```\nred\n30%\nend\n```"),
+    ],
+)
+def test_an_output_of_a_notebook_is_what_a_reader_sees_of_it(reading, output, text):
+    cell = {"cell_type": "code", "source": "x", "outputs": [output]}
+    read = reading("a.ipynb", json.dumps({"cells": [cell]}))
+    assert parts(read) == [("code", "\n\n".join(filter(None, ["```python\nx\n```", text])))]
+
+
+def test_a_long_output_is_beside_its_cell_and_a_picture_in_the_text_is_left_out(reading):
+    cells = [
+        {"cell_type": "markdown", "source": "See ![a](data:image/png;base64,AAAA)."},
+        {"cell_type": "code", "source": "x", "outputs": [{"text": "word\n" * 500}]},
+    ]
+    (_, text), (_, code), (_, output) = parts(reading("a.ipynb", json.dumps({"cells": cells})))
+    assert (text, code) == ("See ![a]().", "```python\nx\n```")
+    assert output.endswith("...\n```")
 
 
 def test_a_message_becomes_its_text_and_its_header_properties(reading):

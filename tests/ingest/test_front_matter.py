@@ -84,6 +84,12 @@ def test_an_unread_line_does_not_take_the_others_with_it():
     ]
 
 
+def test_a_list_of_mappings_is_no_property():
+    front = read_front_matter("---\nauthors:\n  - name: Ada\n    role: x\ntags:\n  - b\n---\n")
+    assert front.values == {"tags": ["b"]}
+    assert len(front.warnings) == 1
+
+
 def test_a_file_is_reported_once_however_many_lines_are_not_read():
     front = read_front_matter("---\na: 1\nwords\nb: {x: y}\n- item\nc: 3\n---\n")
     assert front.values == {"a": 1, "c": 3}

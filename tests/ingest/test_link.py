@@ -33,6 +33,7 @@ MARKDOWN, RST = "text/markdown", "text/x-rst"
         ("[x]: b.md\n", ["a/b.md"]),
         ('<a class="x" href="b.html">b</a>', ["a/b.html"]),
         ("[[Page One|shown]] [[b.txt]]", ["a/Page One.md", "Page One.md", "a/b.txt", "b.txt"]),
+        ("[[_TOC_]] [[TOC]]", []),
         ("run `src/main.py`, not `main`", ["a/src/main.py", "src/main.py"]),
         ("![image](b.png) [x](https://e.org/b.md) [y](#here) [z](mailto:a@b.c)", []),
         ("[x](../../b.md) [y](me.md) `[z](b.md)` [^1]: b.md", []),
@@ -54,6 +55,12 @@ def test_markdown(text, expected):
         (":doc:`Start </intro>`", ["intro.rst", "intro.md"]),
         (".. include:: part.txt", ["a/part.txt"]),
         ("see ``x/y.py``", ["a/x/y.py", "x/y.py"]),
+        (
+            ".. toctree::\n  :glob:\n\n  one\n  Two <sub/two.rst>\n  self\n  a/*\n\n  /three\n\nx",
+            ["a/one.rst", "a/one.md", "a/sub/two.rst", "a/sub/two.md", "three.rst", "three.md"],
+        ),
+        (".. note::\n\n   .. toctree:: x\n\n      one\n   two", ["a/one.rst", "a/one.md"]),
+        (".. toctree::\n\n   Site <https://e.org>\n", []),
     ],
 )
 def test_restructuredtext(text, expected):

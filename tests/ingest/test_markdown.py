@@ -101,9 +101,14 @@ def test_sections_nest_by_level_and_levels_may_be_skipped():
         ("## Two\n\n# One\n", "One"),
         ("no heading", "file.md"),
         ("---\ntitle: 7\n---\ntext", "file.md"),
+        ("---\ntags: [a]\n---\n<!-- a comment -->\n## Two\n\ntext\n\n## Three\n", "Two"),
+        ("text\n\n## Two\n", "file.md"),
+        ("##\n\ntext\n", "file.md"),
     ],
 )
-def test_the_title_is_the_front_matter_s_then_the_first_h1_then_the_file_name(source, title):
+def test_the_title_is_the_front_matter_s_the_first_h1_the_first_line_or_the_file_name(
+    source, title
+):
     assert read_document("a/b/file.md", source).drafts[-1].summary == title
 
 
@@ -246,9 +251,14 @@ def test_a_block_that_is_a_heading_of_html_is_one(block, heading):
         '<a id="begin"></a>',
         "</div>",
         '<div class="grid cards">\n<!-- cards -->\n<br/>',
+        "<!-- added:\n\n1.0 -->",
+        "[![a](a.svg)](https://a.example)\n[![b](b.svg)](b.html)",
+        "[TOC]",
+        "[[_TOC_]]",
+        '<!--\n<img src="a.png">\n-->',
     ],
 )
-def test_tags_and_comments_of_one_line_are_no_passage(layout):
+def test_tags_and_comments_are_no_passage(layout):
     source = f"One.\n\n{layout}\n\nTwo:\n\n{layout}\n\n- a\n\n{layout}\n"
     assert [text for _, _, text in passages(source)] == ["One.", f"Two:\n\n{layout}\n\n- a"]
 
@@ -258,8 +268,10 @@ def test_tags_and_comments_of_one_line_are_no_passage(layout):
     [
         "<https://a.example>",
         '<img src="a.png">',
-        "<!-- added:\n1.0 -->",
+        "<!-- added:\n1.0 --> text",
         "<b>bold</b>",
+        "![a wheel](wheel.png)",
+        "[![a](a.svg)](b) text",
         f'<a id="{"long-" * 30}"></a>',
     ],
 )
@@ -269,6 +281,17 @@ def test_html_that_says_something_is_a_passage(block):
         block,
         "Two.",
     ]
+
+
+def test_a_long_comment_is_a_passage_alone():
+    comment = f"<!--\n{'long ' * 40}\n\nmore\n-->"
+    source = f"{comment}\n## Two\n\n{comment}\n\nText.\n"
+    assert passages(source) == [
+        ("comment", None, comment),
+        ("comment", None, comment),
+        ("paragraph", None, "Text."),
+    ]
+    assert read_document("a.md", source).drafts[-1].summary == "Two"
 
 
 def test_a_container_of_a_dialect_is_read_with_the_line_that_opens_it():
@@ -305,3 +328,26 @@ def test_what_is_no_container_is_read_as_before(source):
 def test_containers_in_containers_are_read_to_a_depth():
     source = "".join("    " * depth + "!!! a\n" for depth in range(40))
     assert len(passages(source)) < 6
+
+
+@pytest.mark.parametrize("label", ["**Bugfixes**", "__To delete *it*__"])
+def test_a_line_of_bold_is_in_the_passage_of_the_block_after_it(label):
+    assert passages(f"{label}\n\n- one\n\nTwo.\n") == [
+        ("list", None, f"{label}\n\n- one"),
+        ("paragraph", None, "Two."),
+    ]
+
+
+@pytest.mark.parametrize("line", ["**a** and **b**", "**a\nb**", f"**{'long ' * 20}**", "*a*"])
+def test_what_is_not_one_short_line_of_bold_is_a_passage_alone(line):
+    assert [text for _, _, text in passages(f"{line}\n\n- one\n")] == [line, "- one"]
+
+
+def test_what_opens_a_part_to_unfold_is_in_the_passage_of_its_text():
+    opener = "<details>\n<summary>More</summary>"
+    assert [text for _, _, text in passages(f"{opener}\n\n- one\n\n</details>\n\nTwo.\n")] == [
+        f"{opener}\n\n- one",
+        "Two.",
+    ]
+    whole = f"{opener}\nText.\n</details>"
+    assert [text for _, _, text in passages(f"{whole}\n\nTwo.\n")] == [whole, "Two."]

@@ -54,7 +54,7 @@ def test_parts_stay_within_their_limits(source):
 def test_nothing_but_layout_stays_outside_the_passages_of_plain_text(path, source):
     for node in read(source, path).values():
         outside = "".join(child.lead for child in node.children) + node.tail
-        assert set(outside) <= set(BLANK + "*_-" + BOM)
+        assert set(outside) <= set(BLANK + "*_-=~" + BOM)
 
 
 @pytest.mark.parametrize("path", FORMATS)

@@ -17,3 +17,9 @@ def test_a_passage_of_subtitles_has_several_whole_cues(end):
     assert [cue for text in texts for cue in text.split(end * 2)] == ["WEBVTT", *cues]
     assert len(texts) < 12
     assert max(map(len, texts)) <= ITEMS_CHARS_MAX
+
+
+def test_a_rule_is_layout():
+    source = "One.\n\n==========\n\nTwo\n----\n\n- - -\n\n...\n"
+    texts = [source[each.start : each.stop] for each in format_of("a.txt").read(source, 0)]
+    assert texts == ["One.", "Two\n----", "..."]

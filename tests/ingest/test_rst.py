@@ -235,12 +235,14 @@ def test_blocks_are_opened_to_a_depth_that_is_bounded():
 
 def test_a_block_stays_with_the_paragraph_that_introduces_it():
     source = (
-        "Call it so::\n\n    retry(5)\n\n    retry(6)\n\nOr these:\n\n- one\n\n- two\n\nNo more.\n"
+        "Call it so::\n\n    retry(5)\n\n    retry(6)\n\nOr these:\n\n- one\n\n- two\n\n"
+        "No more.\n\n**Fields**\n\n- three\n"
     )
     assert passages(source) == [
         ("paragraph", "Call it so::\n\n    retry(5)\n\n    retry(6)"),
         ("list", "Or these:\n\n- one\n\n- two"),
         ("paragraph", "No more."),
+        ("list", "**Fields**\n\n- three"),
     ]
 
 
@@ -261,6 +263,9 @@ LAYOUT = {
     "comment": ".. to do: say more\n   of it",
     "contents": ".. contents::\n   :local:",
     "current module": ".. currentmodule:: retry",
+    "meta": ".. meta::\n   :keywords: again",
+    "picture": ".. |wheel| image:: wheel.png\n   :alt: wheel",
+    "field": ":orphan:\n:tocdepth: 2",
 }
 
 
@@ -284,6 +289,11 @@ def test_long_layout_is_a_passage():
     drafts = read_document("a.rst", f"text\n\n{comments}\n").drafts
     leads = [len(child.lead) for draft in drafts for child in draft.children]
     assert max(leads) <= LEAD_CHARS_MAX
+
+
+@pytest.mark.parametrize("block", [":orphan:\n:author: Ada", ".. |x| replace:: much text"])
+def test_what_a_reader_sees_something_of_is_a_passage(block):
+    assert [text for _, text in passages(f"{block}\n\ntext\n")] == [block, "text"]
 
 
 def test_an_address_is_no_label():
@@ -311,12 +321,14 @@ def test_a_title_is_no_passage_and_a_transition_none():
     assert passages("One\n===\n\n-----\n\nTwo\n---\n") == []
 
 
-def test_the_title_of_a_document_is_its_only_first_title_or_that_of_a_pep():
+def test_the_title_of_a_document_is_its_only_first_title_what_it_begins_with_or_that_of_a_pep():
     def title(source):
         return read_document("x/a.rst", source).drafts[-1].summary
 
     assert title("One\n===\n\nTwo\n---\n") == "One"
-    assert title("One\n===\n\nTwo\n===\n") == "a.rst"
+    assert title("text\n\nOne\n===\n\nTwo\n---\n") == "One"
+    assert title(".. _one:\n\nOne\n===\n\nTwo\n===\n") == "One"
+    assert title("text\n\nOne\n===\n\nTwo\n===\n") == "a.rst"
     assert title("PEP: 8\nTitle: Style Guide\n\nOne\n===\n\nTwo\n===\n") == "PEP 8 -- Style Guide"
 
 

@@ -30,8 +30,6 @@ def headings(path, source):
 )
 def test_headings_are_sections(path, source, found):
     assert headings(path, source) == found
-    title = "Mill" if found[:1] == [(1, "Mill")] else "The old mill" if "bf" in source else path
-    assert read_document(path, source).drafts[-1].summary == title
 
 
 def test_a_line_of_a_listing_is_no_heading():
@@ -108,3 +106,30 @@ The wheel.
         "=for html <b>wheel</b>\n\nThe wheel.",
         "=item last",
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "title"),
+    [
+        (
+            "npm.1",
+            '.TH NPM 1\n.SH "NAME"\n\\fBnpm-stop\\fR \\- Stop\na package\n.SH SYNOPSIS\nx\n',
+            "npm-stop - Stop a package",
+        ),
+        ("a.1", ".SH NAME\n.PP\n\\f[B]a\\f[R] \\[em] Clean\n", "a \u2014 Clean"),
+        ("a.1", ".SH NAME\n.BR a , b\n\\- Clean\n", "a , b - Clean"),
+        (
+            "b.1",
+            ".Sh NAME\n.Nm cat ,\n.Nm dog\n.Nd join files\n.Sh SYNOPSIS\n",
+            "cat , dog - join files",
+        ),
+        ("b.1", ".SH SYNOPSIS\nx\n", "b.1"),
+        ("A.pod", "=head1 NAME\n\n=for x y\n\nA::B - does C<this>\n\nMore.\n", "A::B - does this"),
+        ("c.tex", "% \\title{No}\n\\title[C]{On \\emph{C}\n and D\\thanks{us}}\n", "On C and D"),
+        ("c.tex", "\\chapter[Mill]{The {\\bf old} mill}\\label{m}", "The old mill"),
+        ("d.adoc", "= Mill\n\n== The wheel\n\nTurns.\n", "Mill"),
+        ("d.adoc", "== Two\n\ntext\n", "d.adoc"),
+    ],
+)
+def test_a_text_is_called_by_its_title_or_its_name_and_purpose(path, source, title):
+    assert read_document(path, source).drafts[-1].summary == title
