@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ibidem.cli.conversations import messages_of, opened, writer_of
 from ibidem.cli.options.common import common_options
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ibidem.objects.ids import NodeId
 
 
 @click.command("extract")
@@ -76,14 +83,8 @@ def command(
             from ibidem.memory.conversation.conversations import Conversations
 
             ids = Conversations(tx).add_facts(thread, first, last, facts, model=str(made_by))
-    if session.json:
-        rows = [{"id": str(one), "text": fact} for one, fact in zip(ids, facts, strict=True)]
-        output.emit("thread-extract", {"facts": rows})
-        return
-    for one, fact in zip(ids, facts, strict=True):
-        output.say(f"{one}  {output.one_line(fact)}")
     what = "repo commit accepts them, repo undo drops them" if ids else "no fact was found"
-    output.note(output.faint(what))
+    _print_facts(session, ids, facts, what)
 
 
 def _extract_by_rules(
@@ -96,11 +97,16 @@ def _extract_by_rules(
         ids = memory.propose_by_rules(thread, first, last, user=USER if user is None else user)
         revision = repository.at()
         texts = [revision.node(one).summary or "" for one in ids]
+    what = "next: repo memory accept ID... makes them facts" if ids else "no new fact was found"
+    _print_facts(session, ids, texts, what)
+
+
+def _print_facts(session: Session, ids: Sequence[NodeId], texts: Sequence[str], what: str) -> None:
+    """Prints facts, and what can be done with them."""
     if session.json:
         rows = [{"id": str(one), "text": text} for one, text in zip(ids, texts, strict=True)]
         output.emit("thread-extract", {"facts": rows})
         return
     for one, text in zip(ids, texts, strict=True):
         output.say(f"{one}  {output.one_line(text)}")
-    what = "next: repo memory accept ID... makes them facts" if ids else "no new fact was found"
     output.note(output.faint(what))
