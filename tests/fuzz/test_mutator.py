@@ -28,7 +28,7 @@ def found() -> dict[str, bytes]:
     return mutator.sources()
 
 
-@pytest.mark.parametrize("cases_max", by_suite([4, 96], slow=1))
+@pytest.mark.parametrize("cases_max", by_suite([6, 96], slow=1))
 def test_changed_copies_are_refused_or_harmless(
     found: dict[str, bytes], cases_max: int, tmp_path: Path
 ) -> None:
