@@ -13,6 +13,7 @@ from ibidem.cli.conversations import (
     opened,
     report,
     writer_of,
+    writer_option,
 )
 from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.options.viewer import level_option
@@ -36,12 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be summarised and write nothing.")
 @click.option("--made-by", metavar="NAME", help="Author or model of TEXT, stored with it.")
-@click.option(
-    "--model",
-    metavar="MODEL",
-    help="Language model that writes the summary in place of TEXT: openai:NAME or ollama:NAME "
-    "[default: `repo config`, language_model].",
-)
+@writer_option("writes the summary in place of TEXT")
 @level_option("summary")
 @click.option(
     "--scope",

@@ -11,10 +11,10 @@ import click
 from ibidem.cli import embedders
 from ibidem.cli.options.viewer import viewer_of
 from ibidem.cli.render import output
-from ibidem.cli.session import Session
+from ibidem.cli.session import Function, Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ibidem.embed.language_model import LanguageModel
     from ibidem.memory.conversation.changes import Written
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from ibidem.memory.conversation.conversations import Conversations
     from ibidem.memory.conversation.message import Stored
     from ibidem.repo.repository import Repository
+
+
+def writer_option(task: str) -> Callable[[Function], Function]:
+    """Returns `--model` for a command that has a language model do what `task` says."""
+    return click.option(
+        "--model",
+        metavar="MODEL",
+        help=f"Language model that {task}: openai:NAME or ollama:NAME "
+        "[default: `repo config`, language_model].",
+    )
 
 
 def opened(

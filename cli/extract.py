@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ibidem.cli.conversations import messages_of, opened, writer_of
+from ibidem.cli.conversations import messages_of, opened, writer_of, writer_option
 from ibidem.cli.options.common import common_options
 from ibidem.cli.render import output
 from ibidem.cli.session import Session, pass_session
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 @click.argument("last", type=int)
 @click.argument("facts", nargs=-1, metavar="[FACT]...")
 @click.option("--made-by", metavar="NAME", help="What extracted the FACTs, stored with them.")
-@click.option(
-    "--model",
-    metavar="MODEL",
-    help="Language model that extracts facts in place of FACT: openai:NAME or ollama:NAME "
-    "[default: `repo config`, language_model].",
-)
+@writer_option("extracts facts in place of FACT")
 @click.option("--rules", is_flag=True, help="Rules extract facts; no model is called.")
 @click.option("--user", metavar="NAME", help="Whose messages they are, for --rules.")
 @common_options

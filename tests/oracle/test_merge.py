@@ -39,8 +39,8 @@ from .merge_world import (
 
 FAST = 100
 ASKED = 20
-"""Of so many merges one is asked, which takes longer than merging, and each one with contested
-nodes."""
+"""One merge in this many is asked a question, which takes longer than the merge; those with
+contested nodes always are."""
 
 
 def run(
