@@ -35,7 +35,7 @@ from ibidem.retrieve.context.clip import cut_to_fit, nearest_first
 from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
 from ibidem.retrieve.context.excerpt import focus_of
 from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order, measured_first
-from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION
+from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION, PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
@@ -103,7 +103,7 @@ def stream_packs(
         found = ranked(
             snapshot, source.query, nodes, reranker=scorer, lanes=lanes, opinions=opinions
         )
-        makings.append(_Making(found.scope.view.snapshot, source, options.policy(), found))
+        makings.append(_Making(found.scope.view.snapshot, source, options, found))
     if not makings:
         return _empty(snapshot, query)
     order = SourceOrder(
@@ -114,7 +114,7 @@ def stream_packs(
 
     def cut(index: int, tokens: int) -> bool:
         source, position = order[index]
-        return makings[source].cut(position, tokens, options.least if index else 0)
+        return makings[source].cut(position, tokens, is_first=not index)
 
     packs: list[Pack] = []
     left: list[tuple[int, str, int | None]] = []
@@ -235,15 +235,17 @@ class _Making:
     """The packs of one source, built when they are needed."""
 
     def __init__(
-        self, snapshot: Snapshot, source: Source, policy: Mapping[str, Any], found: Ranked
+        self, snapshot: Snapshot, source: Source, whole: PackOptions, found: Ranked
     ) -> None:
+        """Takes a source, and the options of all sources together."""
         query, options = source.query, source.options
         self.source = source
         self.found = found
         self._snapshot = snapshot
         self._query = query
         self._options = options
-        self._policy = policy
+        self._whole = whole
+        self._policy = whole.policy()
         self._nodes: dict[int, tuple[NodeCid, Node]] = {}
         self._texts: dict[int, str] = {}
         self._made: dict[int, Pack] = {}
@@ -341,15 +343,15 @@ class _Making:
                 self._made[position] = found
         return found
 
-    def cut(self, position: int, tokens: int, least: int) -> bool:
-        """Cuts a pack to at most that number of tokens; returns whether this is enough for `least`
-        tokens of text, and any text."""
+    def cut(self, position: int, tokens: int, *, is_first: bool) -> bool:
+        """Cuts a pack to at most that number of tokens; returns whether this is enough for any
+        text, and if it is not the first one, for as much as the options request."""
         found = cut_to_fit(
             self.packs(position),
-            self._policy,
+            self._whole,
             self.found.reader.estimator,
             lambda pack: pack.tokens <= tokens,
-            least,
+            is_first=is_first,
         )
         if found is not None:
             self._made[position] = found
@@ -397,7 +399,14 @@ class _Making:
             text = members[nearest_first(found)[0]].text
             home = self._snapshot.config.analyser
             symbols = query_symbols(self._query)
-            found = replace(found, focus=focus_of(text, self._query.text or "", home, symbols))
+            focus = focus_of(
+                text,
+                self._query.text or "",
+                home,
+                symbols,
+                sentences=self._options.sentences,
+            )
+            found = replace(found, focus=focus)
         return replace(found, tokens=self.found.reader.estimator.estimate(found.rendered))
 
     def _members(self, group: Group) -> tuple[tuple[str, ...], tuple[Member, ...], str]:

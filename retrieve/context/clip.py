@@ -13,36 +13,41 @@ from dataclasses import replace
 from typing import Any
 
 from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt
+from ibidem.retrieve.context.option import PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.tokens import TokenEstimator
 
 
 def cut_to_fit(
     pack: Pack,
-    policy: Mapping[str, Any],
+    options: PackOptions,
     estimator: TokenEstimator,
     fits: Callable[[Pack], bool],
-    least: int,
+    *,
+    is_first: bool,
 ) -> Pack | None:
     """Returns a part of a pack that fits, None if nothing of it does, or too little.
 
     Args:
         pack: does not fit.
-        policy: the options that its identity depends on.
+        options: of the query; its identity and where it is cut follow from them.
         estimator: counts the tokens of the part.
         fits: whether a pack fits; if one does, all with less text do.
-        least: the fewest tokens of text that the part may have.
+        is_first: whether nothing is before it, so that any part is enough.
     """
-    found = _fitting(pack, policy, estimator, fits)
-    return None if found is None or estimator.estimate(found.text) < least else found
+    found = _fitting(pack, options, estimator, fits)
+    if found is None or is_first:
+        return found
+    return None if estimator.estimate(found.text) < options.least else found
 
 
 def _fitting(
     pack: Pack,
-    policy: Mapping[str, Any],
+    options: PackOptions,
     estimator: TokenEstimator,
     fits: Callable[[Pack], bool],
 ) -> Pack | None:
+    policy, sentences = options.policy(), options.sentences
     if not pack.has_header:
         near = nearest_first(pack)
         found = None
@@ -60,11 +65,20 @@ def _fitting(
 
     *header, shown = pack.members
     if pack.focus is None:
-        size = len(clipped_text(shown.text, lambda some: is_fit((0, len(some)))))
+        size = len(
+            clipped_text(shown.text, lambda some: is_fit((0, len(some))), sentences=sentences)
+        )
         ranges = [(0, size)] if size else []
     else:
         above = header[0].range if header else None
-        ranges = excerpt(shown.text, pack.focus, is_fit, start=shown.offset, header=above)
+        ranges = excerpt(
+            shown.text,
+            pack.focus,
+            is_fit,
+            sentences=sentences,
+            start=shown.offset,
+            header=above,
+        )
     return _excerpt(pack, ranges, policy, estimator) if ranges else None
 
 

@@ -1,13 +1,12 @@
 """Parts of a text that is too long: its beginning, or what is around the best match.
 
-The beginning ends at the end of a paragraph, line or sentence, else of a word. The longest one that
-fits is shortened to the last good border in its last quarter, so a cut loses at most a quarter of
-what there was room for.
+The beginning ends where a piece of the text ends, else a line, else a word (`pieces.py`). The
+longest one that fits is shortened to the last end of a piece in its second half, else of a line or
+a word in its last quarter, so a cut loses at most half of what there was room for.
 
-For an excerpt, a text consists of pieces: rows, items, lines or sentences. The piece with the most
-and the rarest terms of the question is the focus. It is shown with as many pieces around it as fit,
-taken after and before it in turn, and a row of a table below the header of the table. All of this
-is integers and follows from the text and the question.
+For an excerpt, the piece with the most and the rarest terms of the question is the focus. It is
+shown with as many pieces around it as fit, taken after and before it in turn, and a row of a table
+below the header of the table. All of this is integers and follows from the text and the question.
 
 More room never gives less text, in either way.
 
@@ -19,21 +18,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from ibidem.index.analysis import analyse, analyse_positions, analyser_of
 from ibidem.index.analysis.symbols import symbol_positions
+from ibidem.retrieve.context.pieces import BLANK, pieces_of
 
 _GOOD = re.compile(r"\n|(?<=[.!?:;])\s|(?<=[\u3002\uff01\uff1f])")
+_LINE = re.compile(r"\n")
 _WORD = re.compile(r"\s")
 
-PIECE_CHARS_MAX = 300
-"""A longer line is divided into sentences, and a longer sentence between words."""
 HEADER_CHARS_MAX = 500
 """A longer header is not repeated above its rows."""
 
-_BLANK = " \t\r\f\v"
-_SENTENCE = re.compile(r"(?<=[.!?:;])[ \t]+|(?<=[\u3002\uff01\uff1f])")
 _RULE = re.compile(r"(?=.*\|)(?=.*-)[|: \t-]+|\+(?:=+\+)+|=+(?: +=+)+")
 """The line below the header of a table: of pipes and dashes, of a grid, or of columns."""
 _BLOCK = re.compile(
@@ -54,12 +51,13 @@ Range = tuple[int, int]
 """A half-open range of code points."""
 
 
-def clipped_text(text: str, fits: Callable[[str], bool]) -> str:
+def clipped_text(text: str, fits: Callable[[str], bool], *, sentences: bool = False) -> str:
     """Returns the beginning of a text that fits, cut at a border, without white space at its end.
 
     Args:
         text: any.
         fits: whether a text fits; if one does, all of its beginnings do.
+        sentences: whether it ends where one of its sentences does, if that is in the second half.
 
     >>> clipped_text("One. Two three four", lambda text: len(text) <= 5)
     'One.'
@@ -72,9 +70,19 @@ def clipped_text(text: str, fits: Callable[[str], bool]) -> str:
         low, high = (middle, high) if fits(text[:middle]) else (low, middle - 1)
     if low == len(text):
         return text
-    for border in (_GOOD, _WORD):
-        starts = (found.start() for found in border.finditer(text, 0, low + 1))
-        ends = [at for at in starts if at <= low]  # an empty match can be one further on
+    if sentences:
+        before = after = 0
+        for start in pieces_of(text, sentences):
+            before, after = after, start
+            if start > low:
+                break
+        ends = [len(text[:start].rstrip()) for start in (after, before)]
+        end = next(one for one in ends if one <= low)
+        if end * 2 >= low:
+            return text[:end]
+    for border in (_LINE if sentences else _GOOD, _WORD):
+        found = (one.start() for one in border.finditer(text, 0, low + 1))
+        ends = [at for at in found if at <= low]  # an empty match can be one further on
         if ends and ends[-1] * 4 >= low * 3:
             return text[: ends[-1]].rstrip()
     return text[:low].rstrip()
@@ -85,6 +93,7 @@ def excerpt(
     focus: int,
     is_fit: Callable[..., bool],
     *,
+    sentences: bool,
     start: int = 0,
     header: Range | None = None,
 ) -> list[Range]:
@@ -95,6 +104,7 @@ def excerpt(
         text: what may be shown, which can be an excerpt itself.
         focus: a position in the whole text, as are those returned.
         is_fit: whether ranges fit; if some do, all that they contain do.
+        sentences: whether its pieces are sentences.
         start: the position of the text in the whole.
         header: of the table that the focus is in, if the text itself lacks it.
     """
@@ -102,7 +112,7 @@ def excerpt(
     if found is not None and found[1] <= focus - start:
         header = (start + found[0], start + found[1])
         text, start = text[found[1] :], header[1]
-    parts = _Parts(text, start, focus)
+    parts = _Parts(text, start, focus, sentences)
     count = len(parts)
     if header is not None:
         if fitting := _largest(count, lambda part: is_fit(header, parts[part])):
@@ -112,7 +122,9 @@ def excerpt(
         return [parts[fitting - 1]]
     stop = parts[0][1] if count else focus
     piece = text[focus - start : stop - start]
-    size = len(clipped_text(piece, lambda some: is_fit((focus, focus + len(some)))))
+    size = len(
+        clipped_text(piece, lambda some: is_fit((focus, focus + len(some))), sentences=sentences)
+    )
     return [(focus, focus + size)] if size else []
 
 
@@ -125,41 +137,9 @@ def _largest(count: int, is_fit: Callable[[int], bool]) -> int:
     return low
 
 
-def pieces_of(text: str) -> list[int]:
-    """Returns the start of each piece of a text, ascending.
-
-    >>> pieces_of("* a\\n  b\\n\\n* c\\n"), pieces_of("")
-    ([0, 9], [])
-    """
-    starts: list[int] = []
-    at = depth = 0
-    for line in text.split("\n"):
-        stop = at + len(line) + 1
-        if line.strip(_BLANK):
-            indent = _indent(line)
-            if not starts or indent <= depth or stop - starts[-1] > PIECE_CHARS_MAX:
-                starts.append(at)
-                depth = indent
-            if len(line) > PIECE_CHARS_MAX:
-                starts += (at + cut for cut in _cuts(line))
-        at = stop
-    return starts
-
-
-def _cuts(line: str) -> Iterator[int]:
-    """Yields where a long line is divided, without its start and end."""
-    at = 0
-    for end in (*(found.end() for found in _SENTENCE.finditer(line)), len(line)):
-        while end - at > PIECE_CHARS_MAX:
-            space = line.rfind(" ", at, at + PIECE_CHARS_MAX) + 1
-            at = space if space > at else at + PIECE_CHARS_MAX
-            yield at
-        if at < end < len(line):
-            yield end
-        at = end
-
-
-def focus_of(text: str, question: str, home: str, symbols: Container[str] = ()) -> int:
+def focus_of(
+    text: str, question: str, home: str, symbols: Container[str] = (), *, sentences: bool
+) -> int:
     """Returns the start of the piece of a text that a question is about.
 
     Args:
@@ -167,6 +147,7 @@ def focus_of(text: str, question: str, home: str, symbols: Container[str] = ()) 
         question: its terms are those of the text's analyser.
         home: the analyser of the root, for texts of no other language.
         symbols: those that the question is about.
+        sentences: whether its pieces are sentences.
     """
     analyser = analyser_of(text, home)
     wanted = set(analyse(question, analyser))
@@ -174,12 +155,12 @@ def focus_of(text: str, question: str, home: str, symbols: Container[str] = ()) 
     if symbols:
         found += [(at, one) for one, at, _ in symbol_positions(text) if one in symbols]
         found.sort()
-    focus = _best(pieces_of(text), found)
+    focus = _best([*pieces_of(text, sentences)], found)
     header = header_of(text, focus)
     if header is None:
         return focus
     stop = header[1]
-    below = [stop + one for one in pieces_of(text[stop:])]
+    below = [stop + one for one in pieces_of(text[stop:], sentences)]
     return _best(below, [one for one in found if one[0] >= stop]) if below else focus
 
 
@@ -228,7 +209,7 @@ def _ruled_header(text: str, at: int) -> Range | None:
     stop = block.start()
     for number, line in enumerate(block[0].split("\n")):
         stop += len(line)
-        if number and _RULE.fullmatch(line.strip(_BLANK)):
+        if number and _RULE.fullmatch(line.strip(BLANK)):
             return block.start(), stop
         stop += 1
     return None
@@ -252,18 +233,15 @@ def _around(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str] | Non
     return match if match is not None and match.start() <= at else None
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
-
-
 class _Parts:
     """Ranges of a text, each of which contains the one before: the piece with a position, then one
     piece more each time, after and before it in turn as long as there are some."""
 
-    def __init__(self, text: str, start: int, focus: int) -> None:
-        """Takes a text, its position in the whole, and a position in the whole."""
+    def __init__(self, text: str, start: int, focus: int, sentences: bool) -> None:
+        """Takes a text, its position in the whole, a position in the whole, and whether its pieces
+        are sentences."""
         self._text, self._start = text, start
-        self._borders = [*pieces_of(text), len(text)]
+        self._borders = [*pieces_of(text, sentences), len(text)]
         self._middle = max(0, bisect_right(self._borders, focus - start, 0, len(self)) - 1)
 
     def __len__(self) -> int:

@@ -8,6 +8,7 @@
     budget     `cut` a pack to what fits of it, `skip` one that does not fit and continue, or `stop`
                there
     least      the fewest tokens of text that a pack is cut to, but for the first one
+    sentences  whether a text is cut where its sentences end, however its lines are wrapped
     dedupe     what an earlier pack must share so that a later one is left out; see `dedupe.py`
     rank       `score`, or `none`: every score is 0, document order
     spans      whether hits record where in their text the query matches
@@ -27,7 +28,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.context.source_option import Sources, resolve_sources
 from ibidem.retrieve.context.window import CUT, EXCERPT
 from ibidem.retrieve.query import checks, option_checks
-from ibidem.retrieve.query.options import OF_PACKS, default
+from ibidem.retrieve.query.options import CUTTING, OF_PACKS, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
@@ -37,7 +38,7 @@ _OF_DOCUMENTS = ("source", SECTION)
 PART_TOKENS_MIN = 20
 """Fewer tokens of a text are a few words, which say nothing to a reader."""
 
-_OPTIONAL = frozenset({"sources", "dedupe", "least"})
+_OPTIONAL = frozenset({"sources", "dedupe", *CUTTING})
 """The fields that are not in every canonical form."""
 
 
@@ -103,10 +104,14 @@ class PackOptions:
     least: int = 0
     """The fewest tokens of text that a cut pack may have, but for the first one. It is no option:
     only questions of before have 0."""
+    sentences: bool = False
+    """Whether texts are cut at the ends of sentences. It is no option: only questions of before
+    have them cut at the ends of lines."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, but `sources` only if there are several,
-        `dedupe` only if it is not by text, and `least` only if it is not 0."""
+        `dedupe` only if it is not by text, `least` only if it is not 0, and `sentences` only if
+        texts are cut there."""
         sources = {} if self.sources is None else {"sources": self.sources.form()}
         return {
             "expand": self.expand,
@@ -121,6 +126,7 @@ class PackOptions:
             **sources,
             **({} if self.dedupe is None else {"dedupe": self.dedupe.form()}),
             **({"least": self.least} if self.least else {}),
+            **({"sentences": True} if self.sentences else {}),
         }
 
     def policy(self) -> dict[str, Any]:
@@ -134,7 +140,7 @@ class PackOptions:
         """Returns the options of a canonical form."""
         if not isinstance(form, dict) or form.keys() - _OPTIONAL != cls().form().keys():
             raise InvalidInputError(f"packs: got {checks.show(form)}, expected its nine fields")
-        nested = ("edges", "dedupe", "least")
+        nested = ("edges", "dedupe", *CUTTING)
         flat = {name: value for name, value in form.items() if name not in nested}
         edges = form["edges"]
         if edges is not None:
@@ -154,15 +160,30 @@ class PackOptions:
             }
         )
         assert isinstance(made, cls), "BUG: one class of options"
-        return replace(made, least=_least(form))
+        return replace(made, least=_least(form), sentences=_sentences(form))
+
+    def cutting_like(self, recorded: Self) -> Self:
+        """Returns the options, with packs cut as those of a recorded question are."""
+        return replace(self, **{name: getattr(recorded, name) for name in CUTTING})
 
 
 def _least(form: Mapping[str, object]) -> int:
-    if "least" not in form:
-        return 0
-    if form["overflow"] not in (CUT, EXCERPT):
-        raise InvalidInputError("packs.least: got it where no pack is cut, expected nothing")
-    return checks.count("packs.least", form["least"], low=1)
+    return checks.count("packs.least", form["least"], low=1) if _is_cut(form, "least") else 0
+
+
+def _sentences(form: Mapping[str, object]) -> bool:
+    if _is_cut(form, "sentences") and form["sentences"] is not True:
+        raise InvalidInputError(
+            f"packs.sentences: got {checks.show(form['sentences'])}, expected true or nothing"
+        )
+    return "sentences" in form
+
+
+def _is_cut(form: Mapping[str, object], name: str) -> bool:
+    """Returns whether a form says how packs are cut, by a field that only they have."""
+    if name in form and form["overflow"] not in (CUT, EXCERPT):
+        raise InvalidInputError(f"packs.{name}: got it where no pack is cut, expected nothing")
+    return name in form
 
 
 def resolve_packs(given: Mapping[str, object]) -> PackOptions:
@@ -197,6 +218,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         None if is_walk else option_checks.option(name, values[name]) for name in around_names
     )
     overflow = option_checks.option("overflow", values["overflow"])
+    is_cut = overflow in (CUT, EXCERPT)
     return PackOptions(
         expand,
         around,
@@ -209,7 +231,8 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         _walk(values) if is_walk else None,
         None if values["sources"] is None else resolve_sources(values["sources"]),
         _dedupe(given, values, expand),
-        PART_TOKENS_MIN if overflow in (CUT, EXCERPT) else 0,
+        PART_TOKENS_MIN if is_cut else 0,
+        is_cut,
     )
 
 

@@ -287,10 +287,10 @@ class _Writing:
                 continue
             part = cut_to_fit(
                 pack,
-                options.policy(),
+                options,
                 self._estimator,
                 lambda some: self.tokens([*taken, some]) <= budget,
-                options.least if taken else 0,
+                is_first=not taken,
             )
             return taken if part is None else [*taken, part]
         return taken

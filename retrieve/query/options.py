@@ -25,6 +25,10 @@ DEFAULT = "the default"
 """The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
+CUTTING = ("least", "sentences")
+"""The fields of packs that no option sets: how this release cuts texts. Questions that were
+recorded before have none, and are answered as they were."""
+
 DAY = 86_400_000_000
 
 

@@ -160,7 +160,7 @@ class Query:
         before there were such rules is answered as it was."""
         packs = self.packs
         if packs is not None and recorded.packs is not None:
-            packs = replace(packs, least=recorded.packs.least)
+            packs = packs.cutting_like(recorded.packs)
         return replace(self, match=self.match.counting_like(recorded.match), packs=packs)
 
     def form(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -121,11 +122,17 @@ def fits() -> list[dict[str, Any]]:
     return made
 
 
-def pieces(text: str) -> list[tuple[int, int]]:
+def pieces(text: str, of_sentences: bool) -> list[tuple[int, int]]:
     """Returns the ranges of the pieces; the first also has the blank lines before it."""
     starts: list[int] = []
     indents: list[int] = []
-    for first, last in lines(text):
+    every = lines(text)
+    if of_sentences:
+        shown = [text[first:last] for first, last in every]
+        for number in range(len(every) - 1, 0, -1):
+            if is_continued(shown[number - 1], shown[number]):
+                every[number - 1 : number + 1] = [(every[number - 1][0], every[number][1])]
+    for first, last in every:
         line = text[first:last]
         if not line.strip():
             continue
@@ -133,11 +140,11 @@ def pieces(text: str) -> list[tuple[int, int]]:
         if not (starts and indent > indents[-1] and last + 1 - starts[-1] <= 300):
             starts.append(first)
             indents.append(indent)
-        if len(line) > 300:
-            for start in parts(line):
+        if of_sentences or len(line) > 300:
+            for start in parts(line, sentence_ends(line) if of_sentences else clause_ends(line)):
                 starts.append(first + start)
                 indents.append(indent)
-    return list(zip(starts, [*starts[1:], len(text)], strict=True))
+    return list(zip(starts, [*starts[1:], len(text)][: len(starts)], strict=True))
 
 
 def lines(text: str) -> list[tuple[int, int]]:
@@ -145,9 +152,64 @@ def lines(text: str) -> list[tuple[int, int]]:
     return list(zip([0, *(stop + 1 for stop in stops[:-1])], stops, strict=True))
 
 
-def parts(line: str) -> list[int]:
-    """Returns where the sentences of a long line begin, and parts of long ones, without 0."""
-    ends = [
+def is_continued(above: str, line: str) -> bool:
+    """Returns whether the first line goes on in the second one."""
+    one, two = above.strip(" \t\r\f\v"), line.strip(" \t\r\f\v")
+    deep = len(above) - len(above.lstrip(" \t"))
+    return (
+        len(above.rstrip(" \t\r\f\v")) >= 40
+        and one[-1] not in "([{=\\;:"
+        and two != ""
+        and not any(sign in both for sign in ("\t", "   ", "|") for both in (one, two))
+        and mark(two) == 0
+        and len(line) - len(line.lstrip(" \t")) == deep + mark(one)
+    )
+
+
+def mark(line: str) -> int:
+    """Returns the length of the mark that a line begins with."""
+    word = re.split(r"[ \t]", line)[0]
+    end = len(word)
+    is_mark = (
+        word in ("-", "*", "+", ">", "\u2022", "..")
+        or (word != "" and set(word) == {"#"})
+        or (word[-1:] in (".", ")") and re.fullmatch("[0-9]+|[A-Za-z]", word[:-1]) is not None)
+    )
+    if not is_mark and line.startswith(":") and (end := line.find(":", 1) + 1) > 2:
+        is_mark = "`" not in line[:end] and line[end : end + 1] in ("", " ", "\t")
+    rest = line[end:]
+    return end + len(rest) - len(rest.lstrip(" \t")) if is_mark else 0
+
+
+def sentence_ends(line: str) -> list[int]:
+    """Returns where the sentences of a line end, those before its end."""
+    found = []
+    space = " \t\r\n\f\v"
+    for at, sign in enumerate(line):
+        end = at + 1
+        if sign in ".!?":
+            if at > 1 and line[at - 2] in " \t\n" and line[at - 1] not in " \t\n":
+                continue
+            while line[end : end + 1] and line[end] in "\"')]*_`\u00bb\u2019\u201d":
+                end += 1
+            before = end
+            while line[end : end + 1] and line[end] in space:
+                end += 1
+            if end == before or "a" <= line[end : end + 1] <= "z":
+                continue
+        elif sign not in "\u0964\u3002\uff01\uff1f":
+            continue
+        if end < len(line):
+            found.append(end)
+    kept = [0]
+    for end in found:
+        if end - kept[-1] >= 40:
+            kept.append(end)
+    return kept[1:]
+
+
+def clause_ends(line: str) -> list[int]:
+    return [
         at
         for at in range(1, len(line))
         if (
@@ -157,12 +219,18 @@ def parts(line: str) -> list[int]:
         )
         or line[at - 1] in "\u3002\uff01\uff1f"
     ]
+
+
+def parts(line: str, ends: list[int]) -> list[int]:
+    """Returns where the parts of a line begin that end at its ends or are too long, without 0."""
     found = []
     begin = 0
     for end in [*ends, len(line)]:
         while end - begin > 300:
-            spaces = [at for at in range(begin, begin + 300) if line[at] == " "]
-            begin = spaces[-1] + 1 if spaces else begin + 300
+            window = range(begin, begin + 300)
+            borders = [at for at in window if line[at] == "\n"]
+            borders = borders or [at for at in window if line[at] == " "]
+            begin = borders[-1] + 1 if borders else begin + 300
             found.append(begin)
         if begin < end < len(line):
             found.append(end)
@@ -213,9 +281,9 @@ def header(text: str, at: int) -> tuple[int, int] | None:
     return (0, stop) if stop <= 500 else (start, stop) if stop - start <= 500 else None
 
 
-def best(text: str, question: set[str], start: int) -> int:
+def best(text: str, question: set[str], start: int, of_sentences: bool) -> int:
     """Returns the start of the best piece of the text from `start` on."""
-    every = [(start + first, start + last) for first, last in pieces(text[start:])]
+    every = [(start + first, start + last) for first, last in pieces(text[start:], of_sentences)]
     held = [question & set(re.findall("[a-z]+", text[a:b].lower())) for a, b in every]
 
     def weight(term: str) -> int:
@@ -228,17 +296,18 @@ def best(text: str, question: set[str], start: int) -> int:
     return every[scores.index(max(scores))][0]
 
 
-def excerpt(text: str, question: set[str], room: int) -> list[list[int]]:
+def excerpt(text: str, question: set[str], room: int, of_sentences: bool) -> list[list[int]]:
     """Returns the ranges of an excerpt of at most `room` code points, line feeds between them
     included, which at least its first piece fits."""
-    focus = best(text, question, 0)
+    focus = best(text, question, 0, of_sentences)
     if (found := header(text, focus)) is not None and text[found[1] :].strip():
-        focus = best(text, question, found[1])
+        focus = best(text, question, found[1], of_sentences)
     above = header(text, focus)
     if above is not None and above[1] > focus:
         above = None
     start = above[1] if above else 0
-    every = [(start + first, start + last) for first, last in pieces(text[start:])]
+    parted = pieces(text[start:], of_sentences)
+    every = [(start + first, start + last) for first, last in parted]
     first = last = max(at for at, (begin, _) in enumerate(every) if begin <= focus)
 
     def shown(low: int, high: int) -> list[int]:
@@ -313,15 +382,106 @@ def excerpts() -> list[dict[str, Any]]:
         text = rng.choice(("", f"{some(1, 9)}:\n\n", "\n\n", some(90, 120) + "\n\n")) + text
         question = rng.sample([*words, "name", "absent"], rng.randint(0, 4))
         room = rng.choice((301, 400, 700, 1500))
-        made.append(
-            {
-                "name": f"random {number}",
-                "spec": "7-h",
-                "input": {"text": text, "question": " ".join(question), "room": room},
-                "output": excerpt(text, set(question), room),
-            }
-        )
+        made.append(excerpt_case(f"random {number}", text, question, room, False))
+    for number in range(70):
+        text = "\n\n".join(rng.choice([*kinds, prose])() for _ in range(rng.randint(1, 3)))
+        question = rng.sample([*words, "name", "absent"], rng.randint(0, 4))
+        room = rng.choice((301, 400, 700, 1500))
+        made.append(excerpt_case(f"sentences {number}", wrapped(rng, text), question, room, True))
     return made
+
+
+def excerpt_case(
+    name: str, text: str, question: list[str], room: int, of_sentences: bool
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "spec": "7-h",
+        "input": {
+            "text": text,
+            "question": " ".join(question),
+            "room": room,
+            "sentences": of_sentences,
+        },
+        "output": excerpt(text, set(question), room, of_sentences),
+    }
+
+
+def wrapped(rng: random.Random, text: str) -> str:
+    """Returns a text with long lines wrapped, some of them below a mark."""
+    made = []
+    for line in text.split("\n"):
+        width = rng.choice((45, 60, 79))
+        if len(line) <= width or "|" in line or line[:1] == " ":
+            made.append(line)
+            continue
+        first = rng.choice(("", "", "- ", "12. ", "   ", ":a b: ", "> ", "# ", "a) "))
+        after = " " * len(first) if rng.random() < 0.8 else rng.choice(("", "  ", "- "))
+        made += textwrap.wrap(
+            line, width, initial_indent=first, subsequent_indent=after, break_long_words=False
+        )
+    return "\n".join(made)
+
+
+def parted() -> list[dict[str, Any]]:
+    """Returns texts of sentences and lines with the starts of their pieces."""
+    rng = random.Random(20260104)
+    words = ["a", "I", "e.g.", "the", "Mill", "of", "J.", "3", "port.", "gate!", "why?", "x:", "y;"]
+    words += ["end.)", 'said."', "**so.**", "`it.`", "\u6771\u4eac\u3002", "\u0915\u0964", "b" * 90]
+    words += ["c" * 310, "tower's", "...", "1.", "(f=", "{", "d,", "\u2022", "#", ":key:"]
+    made = [
+        "An item that is wrapped by hand goes on in the\nline below it. It ends here.\n",
+        "- An item that is wrapped by hand goes on in the\n  line below it, and is one line.",
+        "- An item of a list that has some more text\n- Another item of the same list of items",
+        "| a row of a table that is long enough to be | b |\n| another row of the same table | c |",
+        "    return value_of_a_function_with_a_long_name(\n    another_value_of_it, and_more)",
+        "Key of one line:   a value that is far from it\nKey of another:   a value that is far too",
+        "A line without white space at its end, which  \nthe next line goes on with  \nto its end",
+        "A short line\nand another one\n" + "word " * 90 + "\n" + "x" * 700,
+        "",
+        " \n\t\n",
+    ]
+    for _ in range(90):
+        lines = []
+        for _ in range(rng.randint(1, 6)):
+            line = " ".join(rng.choices(words, k=rng.randint(1, 25)))
+            lines += ["", line] if rng.random() < 0.2 else [line]
+        text = wrapped(rng, "\n".join(lines))
+        made.append(text.replace(" ", rng.choice((" ", "  ", "\t", "   ")), rng.choice((0, 0, 3))))
+    return [
+        {"name": str(number), "spec": "7-l", "input": text, "output": starts_of(text)}
+        for number, text in enumerate(made)
+    ]
+
+
+def starts_of(text: str) -> list[int]:
+    return [first for first, _ in pieces(text, True)]
+
+
+def cuts() -> list[dict[str, Any]]:
+    """Returns beginnings of texts that fit a number of code points."""
+    made = []
+    for case in parted():
+        text = case["input"]
+        for room in {len(text) // 7, len(text) // 3, len(text) * 4 // 5, len(text) - 1}:
+            if room < 1:
+                continue
+            given = {"text": text, "room": room}
+            made.append({"spec": "7-k", "input": given, "output": cut_text(text, room)})
+    return [{"name": str(number), **case} for number, case in enumerate(made)]
+
+
+def cut_text(text: str, room: int) -> str:
+    """Returns the beginning of a text that is longer than there is room for."""
+    ends = [len(text[:first].rstrip()) for first in starts_of(text)]
+    shown = max((end for end in ends if end <= room), default=0)
+    if shown * 2 >= room:
+        return text[:shown]
+    for signs in ("\n", " \t\r\n\f\v"):
+        last = max((at for at in range(room + 1) if text[at] in signs), default=-1)
+        if last * 4 >= room * 3:
+            return text[:last].rstrip()
+    return text[:room].rstrip()
 
 
 def sources() -> list[dict[str, Any]]:
@@ -365,6 +525,8 @@ def main() -> None:
         ("windows", windows()),
         ("fits", fits()),
         ("excerpts", excerpts()),
+        ("pieces", parted()),
+        ("cuts", cuts()),
         ("markers", markers()),
         ("sources", sources()),
     ):

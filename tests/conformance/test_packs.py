@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ibidem.retrieve.context.excerpt import excerpt, focus_of
+from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of
+from ibidem.retrieve.context.pieces import pieces_of
 from ibidem.retrieve.context.prompt import marker
 from ibidem.retrieve.context.sources import SourceOrder
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
@@ -104,8 +105,22 @@ def test_excerpts_json(case):
     def is_fit(*ranges):
         return sum(stop - start for start, stop in ranges) + len(ranges) - 1 <= room
 
-    found = excerpt(text, focus_of(text, given["question"], "unicode-1"), is_fit)
+    sentences = given["sentences"]
+    focus = focus_of(text, given["question"], "unicode-1", sentences=sentences)
+    found = excerpt(text, focus, is_fit, sentences=sentences)
     assert [list(one) for one in found] == case["output"]
+
+
+@pytest.mark.parametrize("case", cases("pieces"), ids=ids)
+def test_pieces_json(case):
+    assert list(pieces_of(case["input"], True)) == case["output"]
+
+
+@pytest.mark.parametrize("case", cases("cuts"), ids=ids)
+def test_cuts_json(case):
+    text, room = case["input"]["text"], case["input"]["room"]
+    shown = clipped_text(text, lambda some: len(some) <= room, sentences=True)
+    assert shown == case["output"]
 
 
 @pytest.mark.parametrize("case", cases("markers"), ids=ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import dag_cbor
 import pytest
@@ -11,7 +12,9 @@ import ibidem
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.context.clip import cut_to_fit
-from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of, header_of, pieces_of
+from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of, header_of
+from ibidem.retrieve.context.option import PackOptions
+from ibidem.retrieve.context.pieces import pieces_of
 from ibidem.retrieve.tokens import HEURISTIC
 
 from .texts import clock, repository
@@ -129,13 +132,20 @@ def test_an_excerpt_of_an_excerpt_is_around_the_same_match(text):
     [pack] = excerpts(repo, token_budget=150)
     assert len(pack.text) < len(text)
     for room in range(15, pack.tokens):
-        less = cut_to_fit(pack, {}, HEURISTIC, lambda some: some.tokens <= room, 0)  # noqa: B023
+        less = cut_to_fit(
+            pack,
+            PackOptions(overflow="excerpt", sentences=True),
+            HEURISTIC,
+            lambda some: some.tokens <= room,  # noqa: B023
+            is_first=True,
+        )
         assert less is not None
         assert "quarry" in less.text
         assert all(text[slice(*one.range)] == one.text for one in less.members)
 
 
-def test_more_room_only_adds_text():
+@pytest.mark.parametrize("sentences", [True, False])
+def test_more_room_only_adds_text(sentences):
     rng = random.Random(11)
     words = [
         "needle",
@@ -153,10 +163,15 @@ def test_more_room_only_adds_text():
         text = "".join(f"{one} " for one in rng.choices(words, k=rng.randint(1, 120)))
         if rng.random() < 0.5:
             text = pipes([(f"x{n}", rng.choice(words[:5])) for n in range(rng.randint(2, 60))])
-        focus = focus_of(text, "needle pin", "english-1")
+        focus = focus_of(text, "needle pin", "english-1", sentences=sentences)
         before: set[int] = set()
         for room in range(0, len(text) + 40, 29):
-            ranges = excerpt(text, focus, lambda *given: size(given) <= room)  # noqa: B023
+            ranges = excerpt(
+                text,
+                focus,
+                lambda *given: size(given) <= room,  # noqa: B023
+                sentences=sentences,
+            )
             now = {at for start, stop in ranges for at in range(start, stop)}
             assert before <= now
             assert ranges == sorted(ranges)
@@ -198,26 +213,111 @@ def test_rare_words_of_the_question_decide():
     lines = [f"the pump of mill {n} is set to {n}" for n in range(50)]
     lines[30] = "the winch is not set"
     text = "\n".join(lines)
-    assert text[focus_of(text, "what is the winch of the mill set to", "english-1") :].startswith(
-        "the winch"
-    )
-    assert focus_of(text, "nothing of this", "english-1") == 0
-    assert focus_of("", "winch", "english-1") == 0
-    assert focus_of("  \n\n", "winch", "english-1") == 0
+    for sentences in (True, False):
+
+        def focus(question, text):
+            return focus_of(text, question, "english-1", sentences=sentences)  # noqa: B023
+
+        assert text[focus("what is the winch of the mill set to", text) :].startswith("the winch")
+        assert focus("nothing of this", text) == 0
+        assert focus("winch", "") == 0
+        assert focus("winch", "  \n\n") == 0
 
 
-def test_pieces_are_items_lines_and_sentences():
+@pytest.mark.parametrize("sentences", [True, False])
+def test_pieces_are_items_and_lines(sentences):
     text = "one\n  more\n\ntwo\n- three\n  four\n"
-    starts = pieces_of(text)
-    assert [text[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)] == [
-        "one\n  more\n\n",
-        "two\n",
-        "- three\n  four\n",
-    ]
+    assert parts(text, sentences) == ["one\n  more\n\n", "two\n", "- three\n  four\n"]
+    assert list(pieces_of("x" * 700, sentences)) == [0, 300, 600]
+    assert list(pieces_of("y " + "x" * 299 + " z", sentences)) == [0, 2, 302]
+
+
+def parts(text, sentences):
+    starts = list(pieces_of(text, sentences))
+    return [text[a:b] for a, b in zip(starts, [*starts[1:], None], strict=True)]
+
+
+def test_before_sentences_counted_only_long_lines_had_them():
     long = "A sentence of it. " * 20
-    assert pieces_of(long)[:3] == [0, 18, 36]
-    assert pieces_of("x" * 700) == [0, 300, 600]
-    assert pieces_of("y " + "x" * 299 + " z") == [0, 2, 302]
+    assert list(pieces_of(long, False))[:3] == [0, 18, 36]
+    assert list(pieces_of(long[:200], False)) == [0]
+    assert list(pieces_of(long, True))[:3] == [0, 54, 108]
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        [
+            "The first sentence goes on to the end of its\nline and below it. ",
+            "The second one, e.g. this\none by J. Smith, is as long.\n",
+            "A line that ends as its sentence does begins here.",
+        ],
+        [
+            "- An item goes on in the line below it, which is\n  indented as its text is. ",
+            "Then it has one sentence more.\n",
+            "- Another item, which is a piece of its own",
+        ],
+        ["| a row of a table that is long enough to be | b |\n", "| the next row of it | c |"],
+        [
+            "a key with columns in its line      its value\n",
+            "another key with columns     its value",
+        ],
+        ["Set these options in the configuration file, for example:\n", "indent = 4\n", "w = 8"],
+        ["Only one sentence, which begins in a line that is\nas wide as others"],
+    ],
+)
+def test_prose_that_is_wrapped_by_hand_has_sentences(expected):
+    assert parts("".join(expected), True) == expected
+
+
+WRAPPED = """\
+The quarry was opened in the spring of the year
+before the mill. Its port has been the number 7731
+since the winch was replaced. Nobody remembers why
+the old number was given up. The mill has another
+one, which is written on its door. Both are open
+from the first of March to the end of October.
+"""
+
+
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_a_wrapped_text_is_cut_where_a_sentence_ends(overflow):
+    repo = noted(WRAPPED)
+    for budget in range(50, 150):
+        [pack] = repo.packs(QUESTION, overflow=overflow, token_budget=budget)
+        shown = pack.members[0].text
+        if budget >= 82:  # else there is no room for one sentence
+            assert shown.endswith(".")
+            assert shown[0].isupper()
+        if overflow == "excerpt" and budget >= 82:
+            assert "7731\nsince the winch was replaced." in shown
+
+
+def test_a_question_of_before_is_cut_where_a_line_ends():
+    """packs 1-b."""
+    found = noted(WRAPPED).packs(QUESTION, overflow="excerpt", token_budget=200)
+    now = found.query.packs
+    assert now is not None
+    assert now.form()["sentences"] is True
+    before = replace(now, sentences=False)
+    assert "sentences" not in before.form()
+    assert now.cutting_like(before) == before
+    ends = []
+    for options in (now, before):
+        part = cut_to_fit(
+            found[0], options, HEURISTIC, lambda some: some.tokens <= 50, is_first=True
+        )
+        assert part is not None
+        ends.append(part.text[-8:])
+    assert ends == ["iven up.", "bers why"]
+
+
+@pytest.mark.parametrize("wrong", [{"sentences": False}, {"overflow": "skip", "sentences": True}])
+def test_only_true_is_read_where_texts_are_cut(wrong):
+    form = PackOptions(overflow="cut", sentences=True).form()
+    assert PackOptions.from_form(form).sentences
+    with pytest.raises(InvalidInputError, match=r"packs\.sentences"):
+        PackOptions.from_form({**form, **wrong})
 
 
 @pytest.mark.parametrize(
@@ -252,9 +352,15 @@ def test_matches_are_those_of_what_is_shown():
         assert any(first <= start and stop <= last for first, last in shown)
 
 
-def test_a_cut_after_a_full_stop_without_a_space_fits():
+@pytest.mark.parametrize("sentences", [True, False])
+def test_a_cut_after_a_full_stop_without_a_space_fits(sentences):
     for room in range(12):
-        assert len(clipped_text("東京。北。南です。", lambda some: len(some) <= room)) <= room  # noqa: B023
+        shown = clipped_text(
+            "東京。北。南です。",
+            lambda some: len(some) <= room,  # noqa: B023
+            sentences=sentences,
+        )
+        assert len(shown) <= room
     repo = noted("東京。北。" * 60, "東京。北です。" * 60)
     for budget in range(1, 120):
         assert repo.packs("東京", token_budget=budget, overflow="excerpt").tokens_used <= budget

@@ -335,9 +335,11 @@ def test_a_question_of_before_is_cut_as_it_was():
     now = resolve(Config.default(), text="needle", packs={}, token_budget=30)
     assert now.packs is not None
     assert now.form()["packs"]["least"] == PART_TOKENS_MIN
-    before = replace(now, packs=replace(now.packs, least=0))
-    assert "least" not in before.form()["packs"]
-    assert now.counting_like(before) == before == Query.decode(before.encode())
+    assert now.form()["packs"]["sentences"] is True
+    for fields in ({"sentences": False}, {"sentences": False, "least": 0}):
+        before = replace(now, packs=replace(now.packs, **fields))
+        assert fields.keys().isdisjoint(before.form()["packs"])
+        assert now.counting_like(before) == before == Query.decode(before.encode())
 
 
 @pytest.mark.parametrize(

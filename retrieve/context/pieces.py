@@ -1,0 +1,127 @@
+"""Where a text may be cut: the pieces that it consists of.
+
+A piece is a row of a table, a line of code, or a sentence. Prose that is wrapped by hand is one
+line, however many line feeds it has, and is divided where its sentences end; everything else is
+divided between its lines. Pieces follow from the text alone.
+
+Questions that were recorded before sentences counted have lines alone as pieces.
+
+Spec: packs 7.1, 7.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+PIECE_CHARS_MAX = 300
+"""A longer sentence is divided between lines or words."""
+SENTENCE_CHARS_MIN = 40
+"""A shorter one is no piece: `e.g. ` and `1. ` only look like the end of a sentence."""
+WRAPPED_CHARS_MIN = 40
+"""The next line never continues a shorter one, which is a row, an address or a verse."""
+
+BLANK = " \t\r\f\v"
+_CLAUSE = re.compile(r"(?<=[.!?:;])[ \t]+|(?<=[\u3002\uff01\uff1f])")
+_SENTENCE = re.compile(
+    r"(?<![ \t\n][^ \t\n])[.!?][\"')\]*_`\u00bb\u2019\u201d]*[ \t\r\n\f\v]++(?![a-z])"
+    r"|[\u0964\u3002\uff01\uff1f]"
+)
+"""The end of a sentence, but not after a single letter or digit, nor before a small letter."""
+_MARK = re.compile(r"(?:[-*+>\u2022]|#+|\.\.|(?:[0-9]+|[A-Za-z])[.)]|:[^:`]+:)(?:[ \t]+|$)")
+"""What an item of a list, a heading, a directive or a field begins with."""
+_COLUMNS = re.compile(r"\t|   |\|")
+_OPEN = tuple("([{=\\;:")
+"""What a line ends with that the next one does not continue as a sentence."""
+
+
+def pieces_of(text: str, sentences: bool) -> Iterator[int]:
+    """Yields the start of each piece of a text, ascending.
+
+    Args:
+        text: any.
+        sentences: whether wrapped lines are one, which is divided where its sentences end. If not,
+            each line is a piece, and a long one is divided after each of `.!?:;`.
+
+    >>> list(pieces_of("* a\\n  b\\n\\n* c\\n", True)), list(pieces_of("", True))
+    ([0, 9], [])
+    >>> text = "A sentence that goes on until the line is\\nfull. Its next sentence\\n\\n| a | b |"
+    >>> [text[at:][:4] for at in pieces_of(text, True)]
+    ['A se', 'Its ', '| a ']
+    """
+    lines, ends = (_wrapped, _sentence_ends) if sentences else (_lines, _clause_ends)
+    begun, depth = -1, 0
+    for at, line in lines(text):
+        if not line.strip(BLANK):
+            continue
+        indent = _indent(line)
+        if begun < 0 or indent <= depth or at + len(line) + 1 - begun > PIECE_CHARS_MAX:
+            begun, depth = at, indent
+            yield at
+        for cut in _cuts(line, ends(line)):
+            begun, depth = at + cut, indent
+            yield begun
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    at = 0
+    while at <= len(text):
+        stop = text.find("\n", at)
+        stop = len(text) if stop < 0 else stop
+        yield at, text[at:stop]
+        at = stop + 1
+
+
+def _wrapped(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the lines of a text, those that continue one joined to it."""
+    start = stop = 0
+    last: str | None = None
+    for at, line in _lines(text):
+        if last is not None and not _continues(last, line):
+            yield start, text[start:stop]
+            start = at
+        stop, last = at + len(line), line
+    yield start, text[start:stop]
+
+
+def _continues(line: str, after: str) -> bool:
+    """Returns whether the line after a line goes on with it."""
+    own, other = line.strip(BLANK), after.strip(BLANK)
+    if len(line.rstrip(BLANK)) < WRAPPED_CHARS_MIN or not other or own.endswith(_OPEN):
+        return False
+    if _MARK.match(other) or _COLUMNS.search(own) or _COLUMNS.search(other):
+        return False
+    mark = _MARK.match(own)
+    return _indent(after) == _indent(line) + (len(mark[0]) if mark else 0)
+
+
+def _sentence_ends(line: str) -> Iterator[int]:
+    last = 0
+    for found in _SENTENCE.finditer(line):
+        if found.end() - last >= SENTENCE_CHARS_MIN:
+            last = found.end()
+            yield last
+
+
+def _clause_ends(line: str) -> Iterator[int]:
+    if len(line) > PIECE_CHARS_MAX:
+        yield from (found.end() for found in _CLAUSE.finditer(line))
+
+
+def _cuts(line: str, ends: Iterable[int]) -> Iterator[int]:
+    """Yields where a line is divided, at its ends and where a part is too long, without the start
+    and the end of the line."""
+    at = 0
+    for end in chain(ends, (len(line),)):
+        while end - at > PIECE_CHARS_MAX:
+            room = at + PIECE_CHARS_MAX
+            at = line.rfind("\n", at, room) + 1 or line.rfind(" ", at, room) + 1 or room
+            yield at
+        if at < end < len(line):
+            yield end
+        at = end
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
