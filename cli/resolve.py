@@ -12,8 +12,9 @@ from ibidem.cli.options.common import commit_options, common_options
 from ibidem.cli.options.documents import document_name
 from ibidem.cli.options.ids import is_path
 from ibidem.cli.render import conflicts, output, shapes
+from ibidem.cli.render.text_diff import tombstone_lines
 from ibidem.cli.session import Session, pass_session
-from ibidem.objects.errors import InvalidInputError, NotFoundError
+from ibidem.objects.errors import ErrorKind, InvalidInputError, NotFoundError
 from ibidem.repo.id_prefix import resolve_prefix, sorted_from
 
 if TYPE_CHECKING:
@@ -150,6 +151,11 @@ def _text(
         except UnicodeDecodeError as error:
             raise InvalidInputError(f"--file: not UTF-8 at byte {error.start}") from error
     elif edit:
+        if found.hidden is not None:
+            reason, way_out = tombstone_lines(found.hidden, is_part=True)
+            raise NotFoundError(
+                f"--edit: {found.path}: {reason}", kind=ErrorKind.FORGOTTEN, hint=way_out
+            )
         suffix = PurePosixPath(found.path).suffix or ".txt"
         edited = click.edit(found.merged().text, extension=suffix)
         if edited is None:

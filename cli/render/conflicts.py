@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ibidem.cli.render import changes, output, shapes
+from ibidem.cli.render.text_diff import tombstone_lines
 
 if TYPE_CHECKING:
     from ibidem.objects.commit import Commit
@@ -35,15 +36,17 @@ def document_conflicts(repository: Repository) -> list[DocumentConflict]:
 
 
 def document_json(found: DocumentConflict) -> dict[str, Any]:
-    """Returns the conflict of a document as JSON."""
+    """Returns the conflict of a document as JSON, without the texts if one has a hidden part."""
     merged = found.merged()
+    is_shown = found.hidden is None
     return {
         "path": found.path,
         "ids": [str(each.id) for each in found.conflicts],
-        "ours": found.ours,
-        "theirs": found.theirs,
-        "merged": merged.text,
+        "ours": found.ours if is_shown else None,
+        "theirs": found.theirs if is_shown else None,
+        "merged": merged.text if is_shown else None,
         "marker_count": merged.conflict_count,
+        "hidden": None if found.hidden is None else str(found.hidden),
     }
 
 
@@ -78,7 +81,8 @@ def conflict_lines(store: Store, found: Sequence[OpenConflict]) -> list[str]:
     lines = []
     for each in found[:_SHOWN]:
         lines.append(output.bad(f"! {each.what} {each.id}") + f"  {each.reason}")
-        lines += [f"    {line}" for line in _values(store, each)]
+        shown = tombstone_lines(each.id, is_part=False) if each.is_hidden else _values(store, each)
+        lines += [f"    {line}" for line in shown]
     more = len(found) - len(found[:_SHOWN])
     return [*lines, f"and {more:,} more"] if more else lines
 
@@ -124,6 +128,11 @@ def _document_lines(found: DocumentConflict) -> list[str]:
     if not merged.conflict_count:
         done = f"changed by both sides, in different lines: repo resolve {found.path} takes both"
         return [f"{title}  {done}"]
+    if found.hidden is not None:
+        return [
+            f"{title}  changed differently",
+            *(f"    {line}" for line in tombstone_lines(found.hidden, is_part=True)),
+        ]
     text = merged.text.split("\n")
     shown: list[str] = []
     begins = [at for at, line in enumerate(text) if line == "<<<<<<< ours"]

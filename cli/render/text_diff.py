@@ -10,6 +10,7 @@ from ibidem.cli.render import output
 from ibidem.repo.history.word_diff import changed_words
 
 if TYPE_CHECKING:
+    from ibidem.objects.ids import EdgeId, NodeId
     from ibidem.repo.history.documents import DocumentChange
 
 _NO_NEWLINE = "\\ No newline at end of file"
@@ -51,8 +52,9 @@ def diff_lines(change: DocumentChange) -> Iterator[str]:
     if change.former is not None:
         yield output.strong(f"renamed {output.one_line(change.name)}")
     if change.hidden is not None:
-        yield f"{change.path}: node {change.hidden} of it was forgotten, so its text is not shown"
-        yield f"'repo node untombstone {change.hidden}' and 'repo commit' show it again"
+        reason, way_out = tombstone_lines(change.hidden, is_part=True)
+        yield f"{change.path}: {reason}"
+        yield way_out
         return
     if not change.is_readable:
         yield f"{change.path}: a part was erased, so its text is not shown"
@@ -73,6 +75,20 @@ def diff_lines(change: DocumentChange) -> Iterator[str]:
             continue
         at += len(removed) + len(added)
         yield from _changed(removed, added)
+
+
+def tombstone_lines(id_: NodeId | EdgeId, *, is_part: bool) -> tuple[str, str]:
+    """Returns why a text is not shown, and how to show it.
+
+    Args:
+        id_: has a tombstone.
+        is_part: whether it is a part of what is named before it.
+    """
+    what = f"node {id_} of it" if is_part else "it"
+    return (
+        f"{what} was forgotten, so its text is not shown",
+        f"'repo node untombstone {id_}' and 'repo commit' show it again",
+    )
 
 
 def _changed(removed: Sequence[str], added: Sequence[str]) -> Iterator[str]:

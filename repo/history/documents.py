@@ -140,20 +140,26 @@ def readable_change(
 ) -> DocumentChange:
     """Returns a change of a document; without its texts if a part of one has a tombstone in either
     root."""
-    stones = [
-        Tree(store, root.tombstones) for root in (before, after) if root.tombstones != EMPTY_TREE
-    ]
-    if not stones:
+    hidden = tombstoned_part(store, [(before, change.former or change.path), (after, change.path)])
+    if hidden is None:
         return change
-    parts = (
-        part
-        for root, path in ((before, change.former or change.path), (after, change.path))
-        for part in _parts_at(store, root, path)
+    return replace(change, before=None, after=None, is_readable=False, hidden=hidden)
+
+
+def tombstoned_part(store: Store, versions: Sequence[tuple[Root, str]]) -> NodeId | None:
+    """Returns the first part of any version of a document that has a tombstone in a root of any;
+    None if there is none.
+
+    Args:
+        versions: the roots, each with the path of the document there.
+    """
+    stones = [Tree(store, root.tombstones) for root, _ in versions if root.tombstones != EMPTY_TREE]
+    if not stones:
+        return None
+    parts = (part for root, path in versions for part in _parts_at(store, root, path))
+    return next(
+        (part for part in parts if any(each.get(part.raw) is not None for each in stones)), None
     )
-    for part in parts:
-        if any(each.get(part.raw) is not None for each in stones):
-            return replace(change, before=None, after=None, is_readable=False, hidden=part)
-    return change
 
 
 def _parts_at(store: Store, root: Root, path: str) -> Iterator[NodeId]:

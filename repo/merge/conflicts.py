@@ -36,6 +36,8 @@ class OpenConflict:
     conflict: Conflict
     value: Cid | None
     """The value in the graph until it is resolved; None for an edge that is left out."""
+    is_hidden: bool = False
+    """Whether it has a tombstone, so that no value of it is to be shown."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -61,6 +63,7 @@ def open_conflicts(source: Source, root: Root) -> Iterator[OpenConflict]:
     if root.conflicts == EMPTY_TREE:
         return
     trees = {name: Tree(source, tree) for name, tree in (("nodes", root.nodes), (EDGE, root.edges))}
+    tombstones = Tree(source, root.tombstones)
     for key, cid in Tree(source, root.conflicts).items():
         conflict = read(source, cid)
         is_edge = conflict.what == EDGE
@@ -68,6 +71,7 @@ def open_conflicts(source: Source, root: Root) -> Iterator[OpenConflict]:
             EdgeId(key) if is_edge else NodeId(key),
             conflict,
             trees[EDGE if is_edge else "nodes"].get(key),
+            tombstones.get(key) is not None,
         )
 
 

@@ -17,7 +17,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
 from ibidem.repo.history.ancestry import merge_bases
-from ibidem.repo.history.documents import source_at
+from ibidem.repo.history.documents import source_at, tombstoned_part
 from ibidem.repo.merge.conflicts import OpenConflict, recorded_in
 from ibidem.repo.merge.text import MergedText, merge_texts
 
@@ -41,6 +41,9 @@ class DocumentConflict:
         """Its source on the branch; None if it did not exist there."""
         self.theirs: str | None = None
         """Its source on the side that was merged; None if it did not exist there."""
+        self.hidden: NodeId | None = None
+        """A part of one of these versions that has a tombstone: none of the texts is to be
+        shown."""
 
     def merged(self, take: str | None = None) -> MergedText:
         """Returns the three versions merged line by line.
@@ -63,8 +66,8 @@ def document_conflicts(
         head: the commit that has the conflicts.
         conflicts: all that are open there.
     """
-    commit = Commit.decode(store.get(head))
-    nodes = Tree(store, Root.decode(store.get(commit.root)).nodes)
+    root = _root(store, head)
+    nodes = Tree(store, root.nodes)
     by_document: dict[NodeId, list[OpenConflict]] = {}
     for each in conflicts:
         if each.value is not None and isinstance(each.id, NodeId):
@@ -78,10 +81,11 @@ def document_conflicts(
         if path is None or len(recorded.parents) != 2:
             continue
         one = DocumentConflict(path, tuple(sorted(open_ones, key=lambda each: each.id.raw)))
-        ours, theirs = recorded.parents
-        bases = merge_bases(store, ours, theirs)
+        sides = [_root(store, each) for each in recorded.parents]
+        bases = [_root(store, each) for each in merge_bases(store, *recorded.parents)[:1]]
         one.base = _source(store, bases[0], path) if bases else None
-        one.ours, one.theirs = _source(store, ours, path), _source(store, theirs, path)
+        one.ours, one.theirs = (_source(store, each, path) for each in sides)
+        one.hidden = tombstoned_part(store, [(each, path) for each in (root, *sides, *bases)])
         found.append(one)
     return sorted(found, key=lambda each: each.path)
 
@@ -92,10 +96,13 @@ def _path(store: Source, nodes: Tree, document: NodeId) -> str | None:
     return key[1] if key is not None and key[0] == DOCUMENT and isinstance(key[1], str) else None
 
 
-def _source(store: Store, commit: CommitCid, path: str) -> str | None:
-    """Returns the source of a document at a commit, None also if a part of it was erased."""
+def _root(store: Store, commit: CommitCid) -> Root:
+    return Root.decode(store.get(Commit.decode(store.get(commit)).root))
+
+
+def _source(store: Store, root: Root, path: str) -> str | None:
+    """Returns the source of a document, None also if a part of it was erased."""
     try:
-        root = Root.decode(store.get(Commit.decode(store.get(commit)).root))
         return source_at(store, root, path)
     except NotFoundError:
         return None

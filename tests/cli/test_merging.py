@@ -46,6 +46,16 @@ def test_a_merge_with_conflicts_ends_with_one_and_says_what_meets(apart: Run, da
     assert "main is up to date" in apart("merge", "side").stdout
 
 
+def test_values_of_a_hidden_node_are_not_shown(apart: Run):
+    apart("merge", "side", code=1)
+    apart("node", "tombstone", MILL)
+    apart("commit", "-m", "hide")
+    shown = apart("status").stdout
+    assert f"! node {MILL}  changed differently\n      it was forgotten" in shown
+    assert f"'repo node untombstone {MILL}'" in shown
+    assert "theirs" not in shown
+
+
 def test_of_many_alternatives_a_few_are_shown(run: Run):
     def says(summary: str) -> None:
         run("node", "add", "Fact", "--key", "mill", "--summary", summary, "--replace")

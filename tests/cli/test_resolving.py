@@ -59,6 +59,30 @@ def test_a_conflict_names_the_path_and_shows_both_texts(
     assert "same lines" in run("resolve", "style.md", code=2).stderr
 
 
+def test_the_text_around_a_hidden_passage_is_not_shown(
+    meet: Callable[..., str], run: Run, data: Data
+) -> None:
+    meet(*BOTH_FIRST)
+    passages = data("query", "--label", "Passage")["nodes"]
+    (hidden,) = (each["id"] for each in passages if "Second rule" in each["summary"])
+    run("node", "tombstone", hidden)
+    run("commit", "-m", "hide")
+    shown = run("status").stdout
+    assert f"  ! style.md  changed differently\n      node {hidden} of it was forgotten" in shown
+    assert f"'repo node untombstone {hidden}'" in shown
+    assert "Second rule" not in shown
+    (found,) = data("status")["documents"]
+    assert found["hidden"] == hidden
+    assert (found["ours"], found["theirs"], found["merged"]) == (None, None, None)
+    refused = run("resolve", "style.md", "--edit", code=3)
+    assert f"node {hidden} of it was forgotten" in refused.stderr
+    assert "no conflicts left" in run("resolve", "style.md", "--theirs").stdout
+    assert hidden in run("cat", "style.md", code=3).stderr
+    run("node", "untombstone", hidden)
+    run("commit", "-m", "show")
+    assert run("cat", "style.md").stdout == BOTH_FIRST[1]
+
+
 @pytest.mark.parametrize("side", ["ours", "theirs"])
 def test_a_side_is_taken_and_not_taken_back(
     meet: Callable[..., str], run: Run, data: Data, tmp_path: Path, side: str
