@@ -24,12 +24,15 @@ _DROPPED_ROLES = frozenset(
 )
 _DROPPED_CLASSES = words(
     """
-    headerlink breadcrumb breadcrumbs sphinxsidebar navbar toc toctree-wrapper
+    headerlink breadcrumb breadcrumbs sphinxsidebar navbar nav-panel toc
     linenos skip-link visually-hidden sr-only anchor-link md-nav navheader navfooter mainmenu
     submenu noprint no-print nosearch
     mw-editsection mw-jump-link mw-cite-backlink catlinks navbox
     """
 )
+_MENU_CLASSES = frozenset(("header", "toctree-wrapper"))
+"""Dropped if they are menus. A page of several documents has its text in a `toctree-wrapper`."""
+_HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 _DROPPED_IDS = frozenset(("sitesub", "catlinks"))
 _MATH = frozenset(("math",))
 """Formulas that are hidden behind a picture of them, as in MediaWiki."""
@@ -59,8 +62,27 @@ def is_dropped(element: Element) -> bool:
         or attributes.get("role") in _DROPPED_ROLES
         or attributes.get("id", "").lower() in _DROPPED_IDS
         or has_class(element, _DROPPED_CLASSES)
+        or (has_class(element, _MENU_CLASSES) and _is_menu(element))
         or (_HIDDEN.search(attributes.get("style", "")) is not None and not has_tag(element, _MATH))
     )
+
+
+def _is_menu(element: Element) -> bool:
+    """Returns whether an element has no heading, and more text in links than outside."""
+    outside = linked = 0
+    stack = [(element, False)]
+    while stack:
+        part, is_link = stack.pop()
+        if part.tag in _HEADINGS:
+            return False
+        for child in part.children:
+            if not isinstance(child, str):
+                stack.append((child, is_link or child.tag == "a"))
+            elif is_link:
+                linked += len("".join(child.split()))
+            else:
+                outside += len("".join(child.split()))
+    return linked > outside
 
 
 def has_class(element: Element, names: frozenset[str]) -> bool:
@@ -209,6 +231,10 @@ def text_lines(text: str) -> str:
     return "\n".join(filter(None, (one_line(line) for line in text.split("\x1f")))).strip("\n")
 
 
+def _is_code(part: Element | str) -> bool:
+    return isinstance(part, Element) and part.tag == "code"
+
+
 def code_text(element: Element) -> str:
     """Returns the text of an element with its spaces and line breaks."""
     pieces: list[str] = []
@@ -220,5 +246,9 @@ def code_text(element: Element) -> str:
         elif part.tag == "br":
             pieces.append("\n")
         elif not is_dropped(part):
-            stack.extend(reversed(part.children))
+            children = part.children
+            for at in range(len(children) - 1, -1, -1):
+                stack.append(children[at])
+                if at and _is_code(children[at - 1]) and _is_code(children[at]):
+                    stack.append("\n")  # versions of one sample, of which a page shows one
     return "".join(pieces)

@@ -167,7 +167,7 @@ def _with_names_below(above: Row, below: Row) -> Row | None:
     cells = dict(above.cells)
     for column, text in below.cells.items():
         first = firsts[bisect(firsts, column) - 1] if firsts else column
-        if first <= column <= above.spans.get(first, 0):
+        if first <= column <= above.spans.get(first, -1):
             named[first] += 1
             cells[column] = f"{above.cells[first]} {text}"
         elif cells.setdefault(column, text) != text:

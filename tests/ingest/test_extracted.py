@@ -139,6 +139,44 @@ def test_places_where_a_line_may_break_are_no_part_of_a_name(reading):
     ]
 
 
+def test_rows_of_text_above_a_row_with_a_number_are_no_groups(reading):
+    source = (
+        "<table><tr><td>Name</td><td>Port</td></tr><tr><td>abc</td><td>def</td></tr>"
+        "<tr><td>mill</td><td>80</td></tr></table><p>After it.</p>"
+    )
+    assert parts(reading("a.html", source.encode())) == [
+        ("table", "| Name | Port |\n|---|---|\n| abc | def |\n| mill | 80 |"),
+        ("paragraph", "After it."),
+    ]
+
+
+def test_versions_of_one_sample_are_on_lines_of_their_own(reading):
+    source = (
+        "<pre><input><code>import os from 'os'</code><code>os = require('os')\n</code></pre>"
+        "<pre>$ <code>ls</code> <code>-l</code></pre>"
+    )
+    assert parts(reading("a.html", source.encode())) == [
+        ("code", "```\nimport os from 'os'\nos = require('os')\n```"),
+        ("code", "```\n$ ls -l\n```"),
+    ]
+
+
+def test_a_menu_is_left_out_but_not_the_documents_of_a_single_page(reading):
+    menu = "<p>Contents:</p><ul><li><a>Install it</a></li><li><a>Configure</a></li></ul>"
+    source = (
+        '<div class="header"><p>Next: <a>Thread safety</a>, Up: <a>Using it</a> [<a>Index</a>]</p>'
+        f'</div><h1>T</h1><div class="toctree-wrapper">{menu}</div>'
+        '<div class="toctree-wrapper"><section><h2>Install it</h2><p>Run <a>pip</a>.</p></section>'
+        '</div><div class="header">A text that has <a>a link</a> in it.</div>'
+    )
+    assert parts(reading("a.html", source.encode())) == [
+        (1, "T"),
+        (2, "Install it"),
+        ("paragraph", "Run pip."),
+        ("paragraph", "A text that has a link in it."),
+    ]
+
+
 def test_what_every_page_of_a_site_has_is_left_out(reading):
     source = (
         '<div class="nosearch"><p>Small. Fast.</p></div><div class="mainmenu"><ul><li>Home</ul>'
@@ -167,7 +205,7 @@ def test_what_is_stored_is_the_text_with_extractor_version_and_digest(reading):
     read = reading("a.html", PAGE)
     props = document(read).props
     assert props["media_type"] == "text/html"
-    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "12")
+    assert (props["extractor"], props["extractor_version"]) == ("ibidem-html", "13")
     assert props["source_sha256"] == hashlib.sha256(PAGE.encode()).hexdigest()
     text = source_text(document(read).id, nodes_of(read.drafts).__getitem__)
     assert text.startswith("# Retries\n\nA failed call")
