@@ -44,7 +44,7 @@ def step(session: Session, verb: str, author: str | None) -> None:
     with session.open() as repository:
         history, signed = repository.history, session.author(author)
         done = history.undo(author=signed) if verb == "undo" else history.redo(author=signed)
-        head = repository.head
+        head, staged = repository.head, list(repository.stage.changes())
     operation = done.operation
     if session.json:
         fields: dict[str, object] = {
@@ -59,4 +59,9 @@ def step(session: Session, verb: str, author: str | None) -> None:
         operated = operation.description.removeprefix("redo ").removeprefix("undo ")
         word = "undone" if verb == "undo" else "redone"
         output.say(f"{word}: {operated.replace(' heads/', ' ')}", shapes.head_line(head))
+        if staged:
+            output.note(
+                f"still staged: {changes.summary(staged)}",
+                "hint: 'repo undo --staged' discards what is staged",
+            )
         rebased.tell_kept(done.kept)

@@ -159,8 +159,10 @@ class BranchPublisher:
             edits.check_head(now.commit)
         if now.commit is None and self._base_commit is not None:
             raise ConflictError(
-                f"{self._full_name}: the branch was deleted since the transaction began",
-                hint="look at 'repo branch', and make the change on one that exists",
+                f"{self._full_name}: the branch has no commit any more, and the change was made on "
+                "one",
+                hint="'repo redo' brings back what was undone, 'repo undo --staged' drops what is "
+                "staged",
             )
         if self._has_moved(now):
             raise ConflictError(

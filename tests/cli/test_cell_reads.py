@@ -28,8 +28,8 @@ READS = {
     "show HEAD": 4,
     "status": 7,
     "tag v1": 3,
-    "undo": 3,
-    "redo": 3,
+    "undo": 4,
+    "redo": 4,
 }
 """In the order in which they are called; NODE stands for the id of a document."""
 

@@ -225,6 +225,21 @@ def test_branches_tags_and_switching(notes: Run, data: Data):
     assert data("status")["branch"] == "other"
 
 
+def test_undo_says_what_stays_staged_and_a_commit_of_it_how_to_go_on(run: Run):
+    run("init")
+    run("node", "add", "Note", "--summary", "one", "--key", "one")
+    run("commit", "-m", "one")
+    assert "still staged" not in run("undo").stderr
+    run("redo")
+    run("node", "add", "Note", "--summary", "two", "--key", "two")
+    assert "still staged: 1 node added" in run("undo").stderr
+    refused = run("commit", "-m", "two", code=11).stderr
+    assert "the branch has no commit any more" in refused
+    assert "'repo redo'" in refused
+    assert "still staged: 1 node added" in run("redo").stderr
+    run("commit", "-m", "two")
+
+
 def test_undo_and_redo_move_the_head(notes: Run, data: Data):
     notes("node", "add", "Note", "--summary", "x")
     notes("commit")
