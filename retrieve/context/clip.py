@@ -35,7 +35,8 @@ def cut_to_fit(
         fits: whether a pack fits; if one does, all with less text do.
         is_first: whether nothing is before it, so that any part is enough.
     """
-    found = _fitting(pack, options, estimator, fits)
+    whole = options.sentences and not is_first
+    found = _fitting(pack, options, estimator, fits, whole=whole)
     if found is None or is_first:
         return found
     return None if estimator.estimate(found.text) < options.least else found
@@ -46,6 +47,8 @@ def _fitting(
     options: PackOptions,
     estimator: TokenEstimator,
     fits: Callable[[Pack], bool],
+    *,
+    whole: bool,
 ) -> Pack | None:
     policy, sentences = options.policy(), options.sentences
     if not pack.has_header:
@@ -65,9 +68,10 @@ def _fitting(
 
     *header, shown = pack.members
     if pack.focus is None:
-        size = len(
-            clipped_text(shown.text, lambda some: is_fit((0, len(some))), sentences=sentences)
+        part = clipped_text(
+            shown.text, lambda some: is_fit((0, len(some))), sentences=sentences, whole=whole
         )
+        size = len(part)
         ranges = [(0, size)] if size else []
     else:
         above = header[0].range if header else None
@@ -76,6 +80,7 @@ def _fitting(
             pack.focus,
             is_fit,
             sentences=sentences,
+            whole=whole,
             start=shown.offset,
             header=above,
         )

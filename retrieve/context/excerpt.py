@@ -51,13 +51,16 @@ Range = tuple[int, int]
 """A half-open range of code points."""
 
 
-def clipped_text(text: str, fits: Callable[[str], bool], *, sentences: bool = False) -> str:
+def clipped_text(
+    text: str, fits: Callable[[str], bool], *, sentences: bool = False, whole: bool = False
+) -> str:
     """Returns the beginning of a text that fits, cut at a border, without white space at its end.
 
     Args:
         text: any.
         fits: whether a text fits; if one does, all of its beginnings do.
         sentences: whether it ends where one of its sentences does, if that is in the second half.
+        whole: whether it ends there in any case, and is empty if not even the first one fits.
 
     >>> clipped_text("One. Two three four", lambda text: len(text) <= 5)
     'One.'
@@ -78,7 +81,7 @@ def clipped_text(text: str, fits: Callable[[str], bool], *, sentences: bool = Fa
                 break
         ends = [len(text[:start].rstrip()) for start in (after, before)]
         end = next(one for one in ends if one <= low)
-        if end * 2 >= low:
+        if whole or end * 2 >= low:
             return text[:end]
     for border in (_LINE if sentences else _GOOD, _WORD):
         found = (one.start() for one in border.finditer(text, 0, low + 1))
@@ -94,6 +97,7 @@ def excerpt(
     is_fit: Callable[..., bool],
     *,
     sentences: bool,
+    whole: bool = False,
     start: int = 0,
     header: Range | None = None,
 ) -> list[Range]:
@@ -105,6 +109,7 @@ def excerpt(
         focus: a position in the whole text, as are those returned.
         is_fit: whether ranges fit; if some do, all that they contain do.
         sentences: whether its pieces are sentences.
+        whole: whether nothing is shown if the piece with the focus does not fit.
         start: the position of the text in the whole.
         header: of the table that the focus is in, if the text itself lacks it.
     """
@@ -120,6 +125,8 @@ def excerpt(
         count = min(count, 1)
     if fitting := _largest(count, lambda part: is_fit(parts[part])):
         return [parts[fitting - 1]]
+    if whole:
+        return []
     stop = parts[0][1] if count else focus
     piece = text[focus - start : stop - start]
     size = len(

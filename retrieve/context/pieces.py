@@ -31,6 +31,10 @@ _SENTENCE = re.compile(
 """The end of a sentence, but not after a single letter or digit, nor before a small letter."""
 _MARK = re.compile(r"(?:[-*+>\u2022]|#+|\.\.|(?:[0-9]+|[A-Za-z])[.)]|:[^:`]+:)(?:[ \t]+|$)")
 """What an item of a list, a heading, a directive or a field begins with."""
+_OPENER = re.compile(
+    r":[ \t\r\f\v]*\Z|(?:\A|\n)[ \t\r\f\v]*(?:`{3,}|~{3,})[ \t]*[^ \t`~\r\f\v][^`\n]*\Z"
+)
+"""The end of a line that says that something follows: a colon, or a fence with a language."""
 _COLUMNS = re.compile(r"\t|   |\|")
 _OPEN = tuple("([{=\\;:")
 """What a line ends with that the next one does not continue as a sentence."""
@@ -51,14 +55,16 @@ def pieces_of(text: str, sentences: bool) -> Iterator[int]:
     ['A se', 'Its ', '| a ']
     """
     lines, ends = (_wrapped, _sentence_ends) if sentences else (_lines, _clause_ends)
-    begun, depth = -1, 0
+    begun, depth, is_open = -1, 0, False
     for at, line in lines(text):
         if not line.strip(BLANK):
             continue
         indent = _indent(line)
-        if begun < 0 or indent <= depth or at + len(line) + 1 - begun > PIECE_CHARS_MAX:
+        is_below = begun >= 0 and (indent > depth or is_open)
+        if not is_below or at + len(line) + 1 - begun > PIECE_CHARS_MAX:
             begun, depth = at, indent
             yield at
+        is_open = sentences and _OPENER.search(line) is not None
         for cut in _cuts(line, ends(line)):
             begun, depth = at + cut, indent
             yield begun

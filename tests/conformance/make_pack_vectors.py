@@ -126,6 +126,7 @@ def pieces(text: str, of_sentences: bool) -> list[tuple[int, int]]:
     """Returns the ranges of the pieces; the first also has the blank lines before it."""
     starts: list[int] = []
     indents: list[int] = []
+    opened = False
     every = lines(text)
     if of_sentences:
         shown = [text[first:last] for first, last in every]
@@ -137,9 +138,11 @@ def pieces(text: str, of_sentences: bool) -> list[tuple[int, int]]:
         if not line.strip():
             continue
         indent = len(line) - len(line.lstrip(" \t"))
-        if not (starts and indent > indents[-1] and last + 1 - starts[-1] <= 300):
+        is_below = starts and (indent > indents[-1] or opened)
+        if not (is_below and last + 1 - starts[-1] <= 300):
             starts.append(first)
             indents.append(indent)
+        opened = of_sentences and is_opener(line)
         if of_sentences or len(line) > 300:
             for start in parts(line, sentence_ends(line) if of_sentences else clause_ends(line)):
                 starts.append(first + start)
@@ -179,6 +182,18 @@ def mark(line: str) -> int:
         is_mark = "`" not in line[:end] and line[end : end + 1] in ("", " ", "\t")
     rest = line[end:]
     return end + len(rest) - len(rest.lstrip(" \t")) if is_mark else 0
+
+
+def is_opener(line: str) -> bool:
+    """Returns whether something follows a line."""
+    space = " \t\r\f\v"
+    last = line.split("\n")[-1].strip(space)
+    if last.endswith(":"):
+        return True
+    rest = last.lstrip(last[:1])
+    info = rest.lstrip(" \t")
+    is_fence = last[:3] in ("```", "~~~") and info != "" and info[0] not in "`~" + space
+    return is_fence and "`" not in info
 
 
 def sentence_ends(line: str) -> list[int]:
@@ -440,6 +455,9 @@ def parted() -> list[dict[str, Any]]:
         "A short line\nand another one\n" + "word " * 90 + "\n" + "x" * 700,
         "",
         " \n\t\n",
+        "These two are the same:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\nAfter it.",
+        "Note:\nof it\nmore\n~~~~ sh \nls\n~~~~\n````\nx\n`````a`b\ny\n~~~`\nz\n```` a~b\nc",
+        "a: \n\n- b:\n- c:\n" + "- d " * 80,
     ]
     for _ in range(90):
         lines = []
@@ -466,16 +484,22 @@ def cuts() -> list[dict[str, Any]]:
         for room in {len(text) // 7, len(text) // 3, len(text) * 4 // 5, len(text) - 1}:
             if room < 1:
                 continue
-            given = {"text": text, "room": room}
-            made.append({"spec": "7-k", "input": given, "output": cut_text(text, room)})
+            for whole in (False, True):
+                given = {"text": text, "room": room, "whole": whole}
+                shown = cut_text(text, room, whole)
+                made.append({"spec": "7-k", "input": given, "output": shown})
     return [{"name": str(number), **case} for number, case in enumerate(made)]
 
 
-def cut_text(text: str, room: int) -> str:
-    """Returns the beginning of a text that is longer than there is room for."""
+def cut_text(text: str, room: int, whole: bool) -> str:
+    """Returns the beginning of a text that is longer than there is room for.
+
+    Args:
+        whole: whether it is of a pack that is not the first one.
+    """
     ends = [len(text[:first].rstrip()) for first in starts_of(text)]
     shown = max((end for end in ends if end <= room), default=0)
-    if shown * 2 >= room:
+    if whole or shown * 2 >= room:
         return text[:shown]
     for signs in ("\n", " \t\r\n\f\v"):
         last = max((at for at in range(room + 1) if text[at] in signs), default=-1)

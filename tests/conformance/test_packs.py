@@ -118,8 +118,8 @@ def test_pieces_json(case):
 
 @pytest.mark.parametrize("case", cases("cuts"), ids=ids)
 def test_cuts_json(case):
-    text, room = case["input"]["text"], case["input"]["room"]
-    shown = clipped_text(text, lambda some: len(some) <= room, sentences=True)
+    text, room, whole = (case["input"][name] for name in ("text", "room", "whole"))
+    shown = clipped_text(text, lambda some: len(some) <= room, sentences=True, whole=whole)
     assert shown == case["output"]
 
 

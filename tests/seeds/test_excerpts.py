@@ -262,7 +262,8 @@ def test_before_sentences_counted_only_long_lines_had_them():
             "a key with columns in its line      its value\n",
             "another key with columns     its value",
         ],
-        ["Set these options in the configuration file, for example:\n", "indent = 4\n", "w = 8"],
+        ["Set these options in the configuration file, for example:\nindent = 4\n", "w = 8"],
+        ["These are equal:\n\n```rust\nlet a = 1;\n", "let b = 2;\n", "```\n", "The rest"],
         ["Only one sentence, which begins in a line that is\nas wide as others"],
     ],
 )
@@ -310,6 +311,17 @@ def test_a_question_of_before_is_cut_where_a_line_ends():
         assert part is not None
         ends.append(part.text[-8:])
     assert ends == ["iven up.", "bers why"]
+
+
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_of_a_later_source_only_whole_sentences_are_shown(overflow):
+    """packs 7-j."""
+    repo = noted(WRAPPED, WRAPPED.replace("The", "This"))
+    for budget in range(50, 260):
+        first, *later = repo.packs("quarry mill", overflow=overflow, token_budget=budget)
+        assert first.text
+        for pack in later:
+            assert pack.members[0].text.rstrip().endswith(".")
 
 
 @pytest.mark.parametrize("wrong", [{"sentences": False}, {"overflow": "skip", "sentences": True}])
