@@ -40,7 +40,7 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 
-READER_VERSION = "8"
+READER_VERSION = "9"
 """Version of the readers in this package; it changes whenever they would make other nodes of a
 text, so that unchanged files are ingested again."""
 
@@ -87,7 +87,7 @@ class Format:
             versions = [version(package) for package in self.packages]
         except PackageNotFoundError as error:
             raise InvalidInputError(
-                f"{self.name} is not read without an extra: {self.install}",
+                f"{self.name} is not read without an extra",
                 kind=ErrorKind.MISSING_PACKAGE,
                 hint=self.install,
             ) from error

@@ -224,7 +224,9 @@ class _Scan:
             kind = "reference"  # with its address
         if kind == "paragraph" and _ENUMERATED.match(line.text):
             kind = "list"
-        if _GRID_TOP.fullmatch(line.text) or _SIMPLE_TOP.fullmatch(line.text):
+        if not first and not self.depth and line.text.startswith("PEP:"):
+            kind, self.at = "paragraph", self._pep_header_stop()
+        elif _GRID_TOP.fullmatch(line.text) or _SIMPLE_TOP.fullmatch(line.text):
             kind, self.at = "table", self._table_stop()
         elif kind == "paragraph" or line.text.startswith(">>>"):
             self.at += 1
@@ -248,6 +250,15 @@ class _Scan:
     def _goes_on(self) -> bool:
         line = self.lines[self.at]
         return bool(line.text) and not line.is_indented
+
+    def _pep_header_stop(self) -> int:
+        """Returns the line after the header in e-mail format that this line begins."""
+        stop = self.at
+        while stop < len(self.lines) and (text := self.lines[stop].text):
+            if not _PEP_HEADER.fullmatch(text):
+                break
+            stop += 1
+        return stop
 
     def _table_stop(self) -> int:
         """Returns the line after a table's last one; a simple table may contain blank lines."""

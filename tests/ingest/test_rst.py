@@ -332,6 +332,16 @@ def test_the_title_of_a_document_is_its_only_first_title_what_it_begins_with_or_
     assert title("PEP: 8\nTitle: Style Guide\n\nOne\n===\n\nTwo\n===\n") == "PEP 8 -- Style Guide"
 
 
+def test_the_header_of_a_pep_is_one_passage():
+    header = (
+        "PEP: 8\nTitle: Style\nAuthor: A <a@e.org>,\n        B <b@e.org>\nStatus: Active\nType: X\n"
+    )
+    found = passages(f"{header}\nIntroduction\n============\n\nText: here\n   and more\n")
+    assert found[0] == ("paragraph", header.rstrip("\n"))
+    assert len(found) == 2
+    assert passages(f"Text.\n\n{header}")[1][1].endswith("B <b@e.org>")
+
+
 def test_hostile_sources_take_bounded_time():
     for source in (
         "=\n" * 20_000,
