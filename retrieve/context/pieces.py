@@ -24,11 +24,19 @@ WRAPPED_CHARS_MIN = 40
 
 BLANK = " \t\r\f\v"
 _CLAUSE = re.compile(r"(?<=[.!?:;])[ \t]+|(?<=[\u3002\uff01\uff1f])")
+_SMALL = "a-z\u00df-\u00f6\u00f8-\u00ff\u03ac-\u03ce\u0430-\u045f"
+"""The small letters of the most common alphabets."""
+_CLOSING = "\"')\\]*_`\u00bb\u2019\u201d\u300b\u300d\u300f\uff09"
 _SENTENCE = re.compile(
-    r"(?<![ \t\n][^ \t\n])[.!?][\"')\]*_`\u00bb\u2019\u201d]*[ \t\r\n\f\v]++(?![a-z])"
-    r"|[\u0964\u3002\uff01\uff1f]"
+    r"(?<![ \t\n.(][^ \t\n])[.!?\u061f\u06d4\u2026]"
+    rf"[{_CLOSING}]*[ \t\r\n\f\v]++(?![{_SMALL}])"
+    rf"|[\u0964\u0965\u3002\uff01\uff1f][{_CLOSING}]*"
 )
 """The end of a sentence, but not after a single letter or digit, nor before a small letter."""
+_WORD = re.compile(rf"[{_SMALL}]+(?:[-'\u2019][{_SMALL}]+)*[.,;:!?)\"\u2019\u201d]*(?:[ \t]|\Z)")
+"""A word that a line of prose goes on with: a row, a record and most code begin otherwise."""
+_QUOTES = re.compile(r"(?:>[ \t]?)+")
+"""What each line of a quotation begins with."""
 _MARK = re.compile(r"(?:[-*+>\u2022]|#+|\.\.|(?:[0-9]+|[A-Za-z])[.)]|:[^:`]+:)(?:[ \t]+|$)")
 """What an item of a list, a heading, a directive or a field begins with."""
 _OPENER = re.compile(
@@ -55,6 +63,7 @@ def pieces_of(text: str, sentences: bool) -> Iterator[int]:
     ['A se', 'Its ', '| a ']
     """
     lines, ends = (_wrapped, _sentence_ends) if sentences else (_lines, _clause_ends)
+    least = PIECE_CHARS_MAX // 2 if sentences else 0
     begun, depth, is_open = -1, 0, False
     for at, line in lines(text):
         if not line.strip(BLANK):
@@ -65,7 +74,7 @@ def pieces_of(text: str, sentences: bool) -> Iterator[int]:
             begun, depth = at, indent
             yield at
         is_open = sentences and _OPENER.search(line) is not None
-        for cut in _cuts(line, ends(line)):
+        for cut in _cuts(line, ends(line), least):
             begun, depth = at + cut, indent
             yield begun
 
@@ -94,12 +103,18 @@ def _wrapped(text: str) -> Iterator[tuple[int, str]]:
 def _continues(line: str, after: str) -> bool:
     """Returns whether the line after a line goes on with it."""
     own, other = line.strip(BLANK), after.strip(BLANK)
-    if len(line.rstrip(BLANK)) < WRAPPED_CHARS_MIN or not other or own.endswith(_OPEN):
+    if len(line.rstrip(BLANK)) < WRAPPED_CHARS_MIN or own.endswith(_OPEN):
         return False
-    if _MARK.match(other) or _COLUMNS.search(own) or _COLUMNS.search(other):
+    depth = _indent(line)
+    if quotes := _QUOTES.match(own):
+        if not other.startswith(quotes[0]):
+            return False
+        own, other = own[quotes.end() :], other[quotes.end() :]
+    elif mark := _MARK.match(own):
+        depth += len(mark[0])
+    if _COLUMNS.search(own) or _COLUMNS.search(other):
         return False
-    mark = _MARK.match(own)
-    return _indent(after) == _indent(line) + (len(mark[0]) if mark else 0)
+    return _indent(after) == depth and _WORD.match(other) is not None
 
 
 def _sentence_ends(line: str) -> Iterator[int]:
@@ -115,14 +130,20 @@ def _clause_ends(line: str) -> Iterator[int]:
         yield from (found.end() for found in _CLAUSE.finditer(line))
 
 
-def _cuts(line: str, ends: Iterable[int]) -> Iterator[int]:
+def _cuts(line: str, ends: Iterable[int], least: int) -> Iterator[int]:
     """Yields where a line is divided, at its ends and where a part is too long, without the start
-    and the end of the line."""
+    and the end of the line.
+
+    Args:
+        line: without its end.
+        ends: where it is divided, ascending.
+        least: the fewest code points before a line feed or space at which a longer part is divided.
+    """
     at = 0
     for end in chain(ends, (len(line),)):
         while end - at > PIECE_CHARS_MAX:
-            room = at + PIECE_CHARS_MAX
-            at = line.rfind("\n", at, room) + 1 or line.rfind(" ", at, room) + 1 or room
+            low, room = at + least, at + PIECE_CHARS_MAX
+            at = line.rfind("\n", low, room) + 1 or line.rfind(" ", low, room) + 1 or room
             yield at
         if at < end < len(line):
             yield end

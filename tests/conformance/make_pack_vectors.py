@@ -144,7 +144,8 @@ def pieces(text: str, of_sentences: bool) -> list[tuple[int, int]]:
             indents.append(indent)
         opened = of_sentences and is_opener(line)
         if of_sentences or len(line) > 300:
-            for start in parts(line, sentence_ends(line) if of_sentences else clause_ends(line)):
+            ends = sentence_ends(line) if of_sentences else clause_ends(line)
+            for start in parts(line, ends, 150 if of_sentences else 0):
                 starts.append(first + start)
                 indents.append(indent)
     return list(zip(starts, [*starts[1:], len(text)][: len(starts)], strict=True))
@@ -155,18 +156,40 @@ def lines(text: str) -> list[tuple[int, int]]:
     return list(zip([0, *(stop + 1 for stop in stops[:-1])], stops, strict=True))
 
 
+SPACE = " \t\r\f\v"
+SMALL = {chr(at) for at in range(ord("a"), ord("z") + 1)}
+SMALL |= {chr(at) for at in (*range(0xDF, 0xF7), *range(0xF8, 0x100))}
+SMALL |= {chr(at) for at in (*range(0x3AC, 0x3CF), *range(0x430, 0x460))}
+CLOSING = "\"')]*_`\u00bb\u2019\u201d\u300b\u300d\u300f\uff09"
+
+
 def is_continued(above: str, line: str) -> bool:
     """Returns whether the first line goes on in the second one."""
-    one, two = above.strip(" \t\r\f\v"), line.strip(" \t\r\f\v")
+    one, two = above.strip(SPACE), line.strip(SPACE)
     deep = len(above) - len(above.lstrip(" \t"))
+    if len(above.rstrip(SPACE)) < 40 or one[-1] in "([{=\\;:":
+        return False
+    if one[0] == ">":
+        size = 0
+        while one[size : size + 1] == ">":
+            size += 2 if one[size + 1 : size + 2] in (" ", "\t") else 1
+        if two[:size] != one[:size]:
+            return False
+        one, two = one[size:], two[size:]
+    else:
+        deep += mark(one)
     return (
-        len(above.rstrip(" \t\r\f\v")) >= 40
-        and one[-1] not in "([{=\\;:"
-        and two != ""
-        and not any(sign in both for sign in ("\t", "   ", "|") for both in (one, two))
-        and mark(two) == 0
-        and len(line) - len(line.lstrip(" \t")) == deep + mark(one)
+        not any(sign in both for sign in ("\t", "   ", "|") for both in (one, two))
+        and len(line) - len(line.lstrip(" \t")) == deep
+        and is_word(re.split("[ \t]", two)[0])
     )
+
+
+def is_word(text: str) -> bool:
+    """Returns whether a text is a word of small letters, perhaps with marks after it."""
+    letters = text.rstrip('.,;:!?)"\u2019\u201d')
+    parts = re.split("[-'\u2019]", letters)
+    return all(part != "" and set(part) <= SMALL for part in parts)
 
 
 def mark(line: str) -> int:
@@ -199,21 +222,20 @@ def is_opener(line: str) -> bool:
 def sentence_ends(line: str) -> list[int]:
     """Returns where the sentences of a line end, those before its end."""
     found = []
-    space = " \t\r\n\f\v"
     for at, sign in enumerate(line):
         end = at + 1
-        if sign in ".!?":
-            if at > 1 and line[at - 2] in " \t\n" and line[at - 1] not in " \t\n":
-                continue
-            while line[end : end + 1] and line[end] in "\"')]*_`\u00bb\u2019\u201d":
-                end += 1
-            before = end
-            while line[end : end + 1] and line[end] in space:
-                end += 1
-            if end == before or "a" <= line[end : end + 1] <= "z":
-                continue
-        elif sign not in "\u0964\u3002\uff01\uff1f":
+        if sign not in ".!?\u061f\u06d4\u2026\u0964\u0965\u3002\uff01\uff1f":
             continue
+        while line[end : end + 1] and line[end] in CLOSING:
+            end += 1
+        if sign in ".!?\u061f\u06d4\u2026":
+            if at > 1 and line[at - 2] in " \t\n.(" and line[at - 1] not in " \t\n":
+                continue
+            before = end
+            while line[end : end + 1] and line[end] in SPACE + "\n":
+                end += 1
+            if end == before or line[end : end + 1] in SMALL:
+                continue
         if end < len(line):
             found.append(end)
     kept = [0]
@@ -236,13 +258,13 @@ def clause_ends(line: str) -> list[int]:
     ]
 
 
-def parts(line: str, ends: list[int]) -> list[int]:
+def parts(line: str, ends: list[int], least: int) -> list[int]:
     """Returns where the parts of a line begin that end at its ends or are too long, without 0."""
     found = []
     begin = 0
     for end in [*ends, len(line)]:
         while end - begin > 300:
-            window = range(begin, begin + 300)
+            window = range(begin + least, begin + 300)
             borders = [at for at in window if line[at] == "\n"]
             borders = borders or [at for at in window if line[at] == " "]
             begin = borders[-1] + 1 if borders else begin + 300
@@ -430,8 +452,8 @@ def wrapped(rng: random.Random, text: str) -> str:
         if len(line) <= width or "|" in line or line[:1] == " ":
             made.append(line)
             continue
-        first = rng.choice(("", "", "- ", "12. ", "   ", ":a b: ", "> ", "# ", "a) "))
-        after = " " * len(first) if rng.random() < 0.8 else rng.choice(("", "  ", "- "))
+        first = rng.choice(("", "", "- ", "12. ", "   ", ":a b: ", "> ", "> > ", "# ", "a) "))
+        after = " " * len(first) if rng.random() < 0.8 else rng.choice(("", "  ", "- ", first))
         made += textwrap.wrap(
             line, width, initial_indent=first, subsequent_indent=after, break_long_words=False
         )
@@ -455,6 +477,13 @@ def parted() -> list[dict[str, Any]]:
         "A short line\nand another one\n" + "word " * 90 + "\n" + "x" * 700,
         "",
         " \n\t\n",
+        "> > The mill was built by the miller of the\n> > valley. It burned.\n> One more line",
+        "\u4ed6\u8bf4\uff1a\u201c\u8d70\u5427\u3002\u201d\u7136\u540e\u4ed6\u4eec" * 9,
+        "a " + "\u77f3" * 160 + " " + "\u77f3" * 200,
+        "2024-03-19 12:00:08 server spruce restarted\n2024-03-20 12:00:08 server oak restarted",
+        "register_price_of_the_tree('teak', 12, 'far')\nregister_price_of_the_tree('oak', 13, 2)",
+        "\u041a\u043d\u0438\u0433\u0430 \u043b\u0435\u0436\u0438\u0442 " * 4
+        + "\n\u043d\u0430 \u0441\u0442\u043e\u043b\u0435.",
         "These two are the same:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\nAfter it.",
         "Note:\nof it\nmore\n~~~~ sh \nls\n~~~~\n````\nx\n`````a`b\ny\n~~~`\nz\n```` a~b\nc",
         "a: \n\n- b:\n- c:\n" + "- d " * 80,

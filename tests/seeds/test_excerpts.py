@@ -169,17 +169,17 @@ def test_more_room_only_adds_text(sentences):
             ranges = excerpt(
                 text,
                 focus,
-                lambda *given: size(given) <= room,  # noqa: B023
+                lambda *given: size_of(given) <= room,  # noqa: B023
                 sentences=sentences,
             )
             now = {at for start, stop in ranges for at in range(start, stop)}
             assert before <= now
             assert ranges == sorted(ranges)
-            assert size(ranges) <= room or not ranges
+            assert size_of(ranges) <= room or not ranges
             before = now
 
 
-def size(ranges):
+def size_of(ranges):
     return sum(stop - start for start, stop in ranges) + len(ranges) - 1
 
 
@@ -229,7 +229,8 @@ def test_pieces_are_items_and_lines(sentences):
     text = "one\n  more\n\ntwo\n- three\n  four\n"
     assert parts(text, sentences) == ["one\n  more\n\n", "two\n", "- three\n  four\n"]
     assert list(pieces_of("x" * 700, sentences)) == [0, 300, 600]
-    assert list(pieces_of("y " + "x" * 299 + " z", sentences)) == [0, 2, 302]
+    early = [0, 300] if sentences else [0, 2, 302]
+    assert list(pieces_of("y " + "x" * 299 + " z", sentences)) == early
 
 
 def parts(text, sentences):
@@ -264,6 +265,20 @@ def test_before_sentences_counted_only_long_lines_had_them():
         ],
         ["Set these options in the configuration file, for example:\nindent = 4\n", "w = 8"],
         ["These are equal:\n\n```rust\nlet a = 1;\n", "let b = 2;\n", "```\n", "The rest"],
+        [
+            "2024-03-19 12:00:08 server spruce restarted after it\n",
+            "2024-03-20 12:00:08 server oak restarted after it",
+        ],
+        ["price_of_the_tree('teak', 12, 'far away')\n", "price_of_the_tree('oak', 9, 'far away')"],
+        [
+            "> A quotation goes on in the line below it, which\n> begins as it does. ",
+            "Then it has one sentence more.\n",
+            "> A line below it, which begins with a capital.",
+        ],
+        [
+            "那座磨坊是河谷里的磨坊主在洪水那一年建造的,后来又被他的孙子们修缮过很多次,他说:“走吧。”",
+            "然后他们就走了。",
+        ],
         ["Only one sentence, which begins in a line that is\nas wide as others"],
     ],
 )
@@ -279,6 +294,20 @@ the old number was given up. The mill has another
 one, which is written on its door. Both are open
 from the first of March to the end of October.
 """
+
+
+@pytest.mark.parametrize("size", range(60, 200, 7))
+def test_the_record_that_is_asked_for_is_shown_if_one_fits(size):
+    names = [f"{tree}{n}" for tree in ("spruce", "oak", "pine") for n in range(7)]
+    log = [f"2024-03-19 12:00:{n:02} server {name} restarted" for n, name in enumerate(names)]
+    calls = [f"register_price_of_the_tree('{name}', {n})" for n, name in enumerate(names)]
+    for lines in (log, calls):
+        text = "\n".join(lines)
+        focus = focus_of(text, "when did pine3 restart", "english-1", sentences=True)
+        ranges = excerpt(text, focus, lambda *given: size_of(given) <= size, sentences=True)
+        shown = "".join(text[slice(*one)] for one in ranges)
+        assert lines[17] in shown
+        assert set(shown.split("\n")) <= set(lines)
 
 
 @pytest.mark.parametrize("overflow", ["cut", "excerpt"])
