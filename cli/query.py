@@ -15,11 +15,9 @@ from ibidem.cli.session import Session, pass_session
 from ibidem.retrieve.query.options import OPTIONS, TIMES_OF_RECORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from ibidem.repo.history.newest_nodes import WrittenNode
-    from ibidem.repo.revision import Revision
-    from ibidem.retrieve.answer.warning import AnswerWarning
     from ibidem.retrieve.graph.partition import Communities
     from ibidem.retrieve.schema import Schema
 
@@ -154,16 +152,22 @@ def command(
             _print_newest(session, found)
             return
         revision = repository.at(at, viewer=viewer_of(session))
-        output.note(*answer.warning_lines(_warnings(revision, label, conditions, order_by)))
-        if count:
-            _print_count(session, revision.count(**conditions))
-            return
         page = revision.page(
-            order_by=order_by, limit=limit, offset=offset, after=after, **conditions
+            order_by=order_by,
+            limit=0 if count else limit,
+            offset=offset,
+            after=after,
+            **conditions,
         )
+    output.note(*answer.warning_lines(page.warnings))
+    warnings = [one.to_dict() for one in page.warnings]
+    if count:
+        _print_count(session, page.count, warnings)
+        return
     if session.json:
         nodes = [shapes.block_json(node) for node in page.nodes]
-        output.emit("query", {"nodes": nodes, "count": page.count, "next": page.next})
+        about = {"count": page.count, "next": page.next, "warnings": warnings}
+        output.emit("query", {"nodes": nodes, **about})
         return
     name = None if order_by is None else order_by.removeprefix("-")
     output.page(output.table([_row(node, name) for node in page.nodes]), pager=pager)
@@ -173,29 +177,6 @@ def command(
         output.note(output.faint(f"{len(page.nodes):,} of {output.plural(page.count, 'node')}"))
     if page.next is not None:
         output.note(output.faint(f"next page: --after {page.next}"))
-
-
-def _warnings(
-    revision: Revision,
-    labels: tuple[str, ...],
-    conditions: Mapping[str, Any],
-    order_by: str | None,
-) -> Iterator[AnswerWarning]:
-    """Yields a warning for each name that no node has, as answers to questions have them."""
-    from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
-    from ibidem.retrieve.query import predicate
-
-    where = conditions["where"]
-    named = [] if where is None else predicate.names(predicate.parse(where))
-    properties = [("where", name) for name in sorted(set(named))]
-    if order_by is not None:
-        properties.append(("order_by", order_by.removeprefix("-")))
-    for name in labels:
-        if not revision.count(label=name):
-            yield AnswerWarning(WarningCode.UNKNOWN_LABEL, "label", name)
-    for option, name in properties:
-        if not revision.count(where={name: {"exists": True}}):
-            yield AnswerWarning(WarningCode.UNKNOWN_PROPERTY, option, name)
 
 
 def _row(node: Any, order_by: str | None) -> tuple[str, ...]:
@@ -279,8 +260,8 @@ def _indented(counts: Mapping[str, int]) -> list[str]:
     )
 
 
-def _print_count(session: Session, count: int) -> None:
+def _print_count(session: Session, count: int, warnings: list[Any]) -> None:
     if session.json:
-        output.emit("query-count", {"count": count})
+        output.emit("query-count", {"count": count, "warnings": warnings})
     else:
         output.say(str(count))

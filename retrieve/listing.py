@@ -123,7 +123,9 @@ def _all_ranks(snapshot: Snapshot, order: Order) -> Int64s:
 
 def _first(snapshot: Snapshot, ordinals: Ordinals, ranks: Int64s, count: int) -> Ordinals:
     """Returns the first `count` nodes by rank, then id."""
-    is_part = 0 < count < ordinals.shape[0]
+    if not count:
+        return ordinals[:0]
+    is_part = count < ordinals.shape[0]
     if is_part:
         keep = np.flatnonzero(ranks <= np.partition(ranks, count - 1)[count - 1])
         ordinals, ranks = ordinals[keep], ranks[keep]

@@ -32,6 +32,7 @@ from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
 from ibidem.retrieve.budget import Reader
+from ibidem.retrieve.condition_warnings import unknown_names
 from ibidem.retrieve.filter import NodeSet, Universe, cached, universe
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
@@ -401,13 +402,9 @@ def _warnings(
             yield AnswerWarning(WarningCode.FRONTIER_CUT, walk.top.lane, None, walk.left_out)
     # In answers of records, the caller does not choose the types and the status.
     own = ("status",) if query.records is not None else ()
-    for name in () if own else query.labels:
-        if not snapshot.live & snapshot.label(name):
-            yield AnswerWarning(WarningCode.UNKNOWN_LABEL, "label", name)
-    if query.where is not None:
-        for name in sorted(set(predicate.names(query.where)) - set(own)):
-            if not snapshot.live & snapshot.exists(name):
-                yield AnswerWarning(WarningCode.UNKNOWN_PROPERTY, "where", name)
+    names = () if query.where is None else predicate.names(query.where)
+    properties = [("where", name) for name in names if name not in own]
+    yield from unknown_names(snapshot, () if own else query.labels, properties)
     for lane, etype in unknown_etypes(scope):
         yield AnswerWarning(WarningCode.UNKNOWN_EDGE_TYPE, lane, etype)
 

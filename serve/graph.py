@@ -94,17 +94,21 @@ def query(call: Call) -> Answer:
     page = revision.page(**options)
     if call.headers.get("accept") == CBOR:
         blocks = [one.encode() for one in page.nodes]
-        found = {"root": str(revision.root_cid), "count": page.count, "next": page.next}
-        return Answer(codec.encode({**found, "nodes": blocks}), CBOR)
+        return Answer(codec.encode(_page_form(revision.root_cid, page, blocks)), CBOR)
     return Answer(written(_page_json(revision.root_cid, page)))
 
 
 def _page_json(root: RootCid, page: Page) -> dict[str, Any]:
+    return _page_form(root, page, [block_json(one) for one in page.nodes])
+
+
+def _page_form(root: RootCid, page: Page, nodes: list[Any]) -> dict[str, Any]:
     return {
         "root": str(root),
-        "nodes": [block_json(one) for one in page.nodes],
+        "nodes": nodes,
         "count": page.count,
         "next": page.next,
+        "warnings": [one.to_dict() for one in page.warnings],
     }
 
 

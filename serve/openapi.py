@@ -340,7 +340,8 @@ def _result(path: str) -> tuple[str, Schema | None]:
         **dict.fromkeys(("/v1/prompt", "/v1/context"), _required(user=_TEXT, citations=_LIST)),
         "/v1/compare": _required(before=_OBJECT, after=_OBJECT, items=_LIST, causes=_LIST),
         **dict.fromkeys(
-            ("/v1/query", "/v1/nodes"), _required(root=_CID, nodes=_LIST, count=_COUNT)
+            ("/v1/query", "/v1/nodes"),
+            _required(root=_CID, nodes=_LIST, count=_COUNT, warnings=_LIST),
         ),
         "/v1/nodes/{id}": _required(root=_CID, node=_OBJECT, edges=_LIST),
         "/v1/log": _required(commits=_LIST),

@@ -13,6 +13,7 @@ from ibidem.cli.render.output import faint, plural, strong
 if TYPE_CHECKING:
     from ibidem.objects.cid import RootCid
     from ibidem.repo.retrieval.neighbours import Neighbour
+    from ibidem.repo.served.answer import ServedWarning
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import AnswerItem, Item
     from ibidem.retrieve.answer.warning import AnswerWarning
@@ -207,7 +208,7 @@ def budget_hint(result: Answer[AnswerItem]) -> str:
     return f"nothing fits: allow more tokens, such as --budget {result.token_budget_min}"
 
 
-def warning_lines(warnings: Iterable[AnswerWarning]) -> list[str]:
+def warning_lines(warnings: Iterable[AnswerWarning | ServedWarning]) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []
     for warning in warnings:

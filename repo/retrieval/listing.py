@@ -6,7 +6,7 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,11 +19,13 @@ from ibidem.repo.arguments import checked_time
 from ibidem.repo.retrieval.history import with_history
 from ibidem.retrieve.access.restricted_snapshot import CallerSnapshot
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
+from ibidem.retrieve.answer.warning import AnswerWarning, capped
+from ibidem.retrieve.condition_warnings import type_mismatches, unknown_names
 from ibidem.retrieve.filter import NodeSet, universe, view_of
 from ibidem.retrieve.graph.paths import PATHS_DEFAULT, GraphPath, find_paths, parse_steps
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.query import checks, option_checks
-from ibidem.retrieve.query.predicate import condition_of
+from ibidem.retrieve.query.predicate import condition_of, names
 from ibidem.retrieve.schema import Schema, schema_of
 from ibidem.retrieve.semantics import resolve
 
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
     from ibidem.objects.cid import NodeCid, RootCid
     from ibidem.repo.graph import Graph
+    from ibidem.repo.served.answer import ServedWarning
     from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.query.query import Query
 
 T = TypeVar("T")
 _BATCH_NODES = 1000
@@ -47,6 +51,9 @@ class Page(TupleSequence[Node]):
     """The number of matching nodes on all pages."""
     next: str | None
     """The value of `after` for the next page; None on the last one."""
+    warnings: tuple[AnswerWarning | ServedWarning, ...] = ()
+    """Names in the conditions and the order that no node has, and values of another type than the
+    property's. Those of a server are a `ServedWarning`."""
 
     @property
     def _listed(self) -> tuple[Node, ...]:
@@ -81,10 +88,11 @@ def page(
     conditions = with_history(revision, conditions)
 
     def found(snapshot: Snapshot) -> Page:
-        scope = _scope(revision, snapshot, **conditions)
+        query, scope = _scope(revision, snapshot, **conditions)
+        order = Order.parse(order_by)
         listed = list_nodes(
             scope,
-            Order.parse(order_by),
+            order,
             offset=checks.count("offset", offset),
             limit=None if limit is None else checks.count("limit", limit),
             after=after,
@@ -93,7 +101,8 @@ def page(
         nodes: list[Node] = []
         for start in range(0, len(cids), _BATCH_NODES):
             nodes += read(snapshot, cids[start : start + _BATCH_NODES])
-        return Page(tuple(nodes), listed.count, listed.next)
+        warnings = capped(list(_warnings(snapshot, query, order)))
+        return Page(tuple(nodes), listed.count, listed.next, warnings)
 
     def read(snapshot: Snapshot, cids: Sequence[NodeCid]) -> list[Node]:
         if isinstance(snapshot, CallerSnapshot):
@@ -108,8 +117,7 @@ def page(
 
 def count(revision: Graph, **conditions: Any) -> int:
     """Returns the number of nodes that meet all conditions; no node is read."""
-    conditions = with_history(revision, conditions)
-    return _answer(revision, lambda snapshot: len(_scope(revision, snapshot, **conditions).members))
+    return matching(revision, **conditions)[0]
 
 
 def schema(revision: Graph, *, include_tombstoned: bool) -> Schema:
@@ -126,7 +134,7 @@ def matching(revision: Graph, **conditions: Any) -> tuple[int, Callable[[NodeId]
     conditions = with_history(revision, conditions)
 
     def found(snapshot: Snapshot) -> tuple[int, Callable[[NodeId], bool]]:
-        members = _scope(revision, snapshot, **conditions).members
+        members = _scope(revision, snapshot, **conditions)[1].members
 
         def is_member(node: NodeId) -> bool:
             ordinal = snapshot.ordinal(node)
@@ -204,14 +212,15 @@ def _scope(
     valid_missing: str | None = None,
     history: Mapping[str, RootCid | None] | None = None,
     include_tombstoned: bool = False,
-) -> NodeSet:
-    """Returns the nodes that meet all conditions; all nodes if there is none."""
+) -> tuple[Query | None, NodeSet]:
+    """Returns the query of some conditions and the nodes that meet them all; all nodes, and no
+    query, if there is none."""
     condition = None if where is None else condition_of(where)
     is_list = isinstance(label, Iterable) and not isinstance(label, str)
     labels = list(label or ()) or None if is_list else label
     if all(one is None for one in (labels, condition, as_of, valid_missing, history)):
         hidden = checks.flag("include_tombstoned", include_tombstoned)
-        return view_of(snapshot, include_tombstoned=hidden)
+        return None, view_of(snapshot, include_tombstoned=hidden)
     query = resolve(
         revision.config,
         viewer=revision.viewer,
@@ -222,4 +231,15 @@ def _scope(
         history=history,
         include_tombstoned=include_tombstoned,
     )
-    return universe(snapshot, query).nodes
+    return query, universe(snapshot, query).nodes
+
+
+def _warnings(snapshot: Snapshot, query: Query | None, order: Order) -> Iterator[AnswerWarning]:
+    """Yields the warnings of a listing, by code and then in the order of the options."""
+    where = None if query is None else query.where
+    properties = [("where", name) for name in (() if where is None else names(where))]
+    if order.name is not None:
+        properties.append(("order_by", order.name))
+    yield from unknown_names(snapshot, () if query is None else query.labels, properties)
+    if where is not None:
+        yield from type_mismatches(snapshot, where)

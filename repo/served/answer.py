@@ -227,7 +227,7 @@ class ServedAnswer(TupleSequence[Any]):
                 found["candidates_seen"],
                 found["dropped_counts"],
                 None if items else _least(found["dropped"]),
-                _warnings(found),
+                warnings_of(found),
                 found,
             )
         except (KeyError, TypeError, ValueError, AttributeError, IbidemError) as error:
@@ -239,7 +239,8 @@ def _least(dropped: Iterable[Mapping[str, Any]]) -> int | None:
     return min((cost for cost in costs if cost is not None), default=None)
 
 
-def _warnings(found: Mapping[str, Any]) -> tuple[ServedWarning, ...]:
+def warnings_of(found: Mapping[str, Any]) -> tuple[ServedWarning, ...]:
+    """Returns the warnings in the answer of a server."""
     names = ("code", "option", "subject", "count", "message")
     return tuple(ServedWarning(*(one[name] for name in names)) for one in found["warnings"])
 
@@ -369,7 +370,7 @@ class ServedPrompt:
                 int(found["tokens_used"]),
                 found["fence"],
                 None if receipt is None else ReceiptCid.parse(receipt),
-                _warnings(found),
+                warnings_of(found),
                 found,
             )
         except (KeyError, TypeError, ValueError, AttributeError, IbidemError) as error:

@@ -37,7 +37,7 @@ from ibidem.repo.repository import Repository
 from ibidem.repo.retrieval.listing import Page
 from ibidem.repo.revision import Revision
 from ibidem.repo.revspec import HEAD, no_revision
-from ibidem.repo.served.answer import ServedAnswer, ServedPrompt, location_of
+from ibidem.repo.served.answer import ServedAnswer, ServedPrompt, location_of, warnings_of
 from ibidem.repo.served.client import Client, in_path, plain
 from ibidem.repo.served.comparison import ServedComparison
 from ibidem.repo.served.members import Behind, not_served, serves
@@ -296,7 +296,7 @@ class ServedRevision(Behind, Revision):
         """Returns the result of `query` with the total count and the cursor of the next page."""
         pages = list(self._pages(changed_options(locals(), Questions.query)))
         nodes = tuple(node for page in pages for node in page.nodes)
-        return Page(nodes, pages[0].count, pages[-1].next)
+        return Page(nodes, pages[0].count, pages[-1].next, pages[0].warnings)
 
     def count(
         self,
@@ -458,7 +458,9 @@ def _page_of(client: Client, rev: str, options: Mapping[str, Any]) -> tuple[Root
     try:
         found: Any = codec.decode_foreign(body)
         nodes = tuple(Node.decode(block) for block in found["nodes"])
-        return RootCid.parse(found["root"]), Page(nodes, int(found["count"]), found["next"])
+        warnings = warnings_of(found) if "warnings" in found else ()  # earlier servers have none
+        page = Page(nodes, int(found["count"]), found["next"], warnings)
+        return RootCid.parse(found["root"]), page
     except (IbidemError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise RemoteError("remote: its answer has another form than a page of nodes") from error
 

@@ -1,9 +1,10 @@
-"""Warnings: facts that a caller should know about an answer although it is correct.
+"""Warnings: facts that a caller should know about an answer, or a page of a listing, although it is
+correct.
 
 The list of codes is closed and the texts are fixed here, so data from a repository cannot get into
 the text of a warning.
 
-Spec: retrieval 9.3.
+Spec: retrieval 9.3, 11.1.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class WarningCode(StrEnum):
     LOW_COVERAGE = "low_coverage"
     OUTSIDE_WINDOW = "outside_window"
     WARNINGS_TRUNCATED = "warnings_truncated"
+    TYPE_MISMATCH = "type_mismatch"
 
 
 _TEXTS = {
@@ -55,6 +57,7 @@ _TEXTS = {
     WarningCode.LOW_COVERAGE: "the items together have fewer of the text's terms than required",
     WarningCode.OUTSIDE_WINDOW: "older messages of the thread were not searched",
     WarningCode.WARNINGS_TRUNCATED: "there were more warnings than are shown",
+    WarningCode.TYPE_MISMATCH: "no value of this property is of the type that it is compared with",
 }
 
 

@@ -119,7 +119,8 @@ class Or:
         return ["or", [part.form() for part in self.parts]]
 
 
-Predicate = Equal | OneOf | Between | Exists | Not | And | Or
+Comparison = Equal | OneOf | Between | Exists
+Predicate = Comparison | Not | And | Or
 _CLASSES = (Equal, OneOf, Between, Exists, Not, And, Or)
 
 
@@ -164,16 +165,21 @@ def condition_of(where: Mapping[str, object] | Predicate) -> Predicate | None:
     return None if condition == And(()) else condition
 
 
-def names(predicate: Predicate) -> Iterator[str]:
-    """Yields the property names that a condition uses, repeats included."""
+def names(predicate: Predicate) -> list[str]:
+    """Returns the property names that a condition uses, ascending."""
+    return sorted({one.name for one in comparisons(predicate)})
+
+
+def comparisons(predicate: Predicate) -> Iterator[Comparison]:
+    """Yields the parts of a condition that are about one property each, in their order."""
     match predicate:
         case Not(part):
-            yield from names(part)
+            yield from comparisons(part)
         case And(parts) | Or(parts):
             for part in parts:
-                yield from names(part)
+                yield from comparisons(part)
         case _:
-            yield predicate.name
+            yield predicate
 
 
 def from_form(form: object) -> Predicate:

@@ -61,6 +61,16 @@ def test_a_listing_warns_of_names_that_no_node_has(notes: Run):
     assert "warning" not in notes("query", "--where", "source?", "--order-by", "source").stderr
 
 
+def test_a_listing_as_json_has_its_warnings(notes: Run, data: Data):
+    told = "no value of this property is of the type that it is compared with"
+    wanted = {"code": "type_mismatch", "option": "where", "subject": "source", "count": None}
+    for more in ((), ("--count",)):
+        asked = ("query", "--where", "source=2020", *more)
+        assert data(*asked)["warnings"] == [{**wanted, "message": told}]
+        assert f"warning: where 'source': {told}\n" in notes(*asked).stderr
+        assert data("query", *more)["warnings"] == []
+
+
 def test_retrieve_by_vector(notes: Run, data: Data, tmp_path: Path):
     lines = b"".join(
         b'{"node": {"name": "%d", "ntype": "Memo", "key": %d}}\n'

@@ -165,6 +165,59 @@ def test_conditions_that_hold_for_every_node_list_every_node(options):
         assert repo.at().page(limit=1, **options).count == 2
 
 
+def warned(page):
+    return [(str(one.code), one.option, one.subject) for one in page.warnings]
+
+
+def test_a_page_warns_of_names_that_no_node_has():
+    """[11.1-d]"""
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(author="a", message="m") as tx:
+            tx.add_node("A", props={"year": 2020})
+            tx.tombstone(tx.add_node("B", props={"old": 1}), reason="x")
+        at = repo.at()
+        found = at.page(
+            label=["Y", "A", "X"], where={"x": 1, "not": {"b": 2}, "year": 1}, order_by="-z"
+        )
+        assert warned(found) == [
+            ("unknown_label", "label", "X"),
+            ("unknown_label", "label", "Y"),
+            ("unknown_property", "where", "b"),
+            ("unknown_property", "where", "x"),
+            ("unknown_property", "order_by", "z"),
+        ]
+        assert found.warnings[0].message == "no node of this root has such a label"
+        assert warned(at.page(label="B", where={"old": 1})) == warned(at.page()) == []
+        many = at.page(label=list("cdefghijk")).warnings
+        assert [many[-1].code, many[-1].count, len(many)] == ["warnings_truncated", 2, 8]
+
+
+def test_a_page_warns_of_values_of_a_type_that_a_property_does_not_have():
+    """[11.1-d]"""
+    with ibidem.init("memory:") as repo:
+        with repo.transaction(author="a", message="m") as tx:
+            tx.add_node("A", props={"year": "2020", "n": 1, "tags": ["a", 2], "is": True})
+            gone = tx.add_node("A", props={"year": 2021})
+        both = repo.at()
+        with repo.transaction(author="a", message="m") as tx:
+            tx.remove_node(gone)
+        at = repo.at()
+        for where, names in (
+            ({"year": 2020}, ["year"]),
+            ({"year": {"ne": 2020.5}}, ["year"]),
+            ({"year": {"lte": 2020}, "n": {"in": ["1", "2"]}}, ["n", "year"]),
+            ({"or": [{"year": {"gt": -1}}, {"n": 1}]}, ["year"]),
+            ({"is": "true"}, ["is"]),
+            ({"year": "1999", "n": -7, "tags": 5}, []),
+            ({"tags": "x", "n": {"gt": 5}}, []),
+            ({"year": {"in": [2020, "1999"]}}, []),
+            ({"year": {"in": []}, "n": {"exists": False}, "is": None}, []),
+        ):
+            assert warned(at.page(where=where)) == [("type_mismatch", "where", n) for n in names]
+        assert warned(both.page(where={"year": 1999})) == []
+        assert at.retrieve(where={"year": 2020}).warnings == ()
+
+
 def test_a_condition_that_is_nested_too_deep_is_refused():
     deep: list[object] = []
     for _ in range(5000):

@@ -134,6 +134,16 @@ def test_nodes_are_listed_in_pages(server: Server):
     assert second["next"] is None
 
 
+def test_a_page_of_nodes_has_its_warnings(server: Server):
+    where = {"level": "high"}
+    listed = asked(server, f"/v1/nodes?label=Nope&where={quote(json.dumps(where))}")[2]
+    found = asked(server, "/v1/query", {"label": "Nope", "where": where})[2]
+    assert found["warnings"] == listed["warnings"]
+    codes = [(one["code"], one["option"], one["subject"]) for one in found["warnings"]]
+    assert codes == [("unknown_label", "label", "Nope"), ("type_mismatch", "where", "level")]
+    assert asked(server, "/v1/nodes")[2]["warnings"] == []
+
+
 def test_hidden_and_missing_are_one_answer(server: Server, repo: Repository):
     low = server.tokens.create("low", viewer=Viewer(level="low", scopes=()), time=NOW).text
     (_, hidden) = repo.at(viewer=ibidem.ALL).query(order_by="level")

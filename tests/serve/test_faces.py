@@ -409,6 +409,9 @@ def test_pages_are_of_one_root_and_end_where_the_limit_is(sides: Sides):
             ):
                 assert there.query(**options) == repo.query(**options)
                 assert there.at().page(**options) == repo.at().page(**options)
+            (warning,) = there.at().page(where={"n": "7"}).warnings
+            (wanted,) = repo.at().page(where={"n": "7"}).warnings
+            assert warning.to_dict() == wanted.to_dict()
             nodes = there.at().nodes()
             first = next(nodes)
             repo.add("another, meanwhile")
