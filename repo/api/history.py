@@ -254,7 +254,8 @@ class History:
         Args:
             node: that node, also under the ids that it had before its document was renamed.
             label: a node of that label.
-            path: a part of the document that was ingested from there, also under its earlier paths.
+            path: the document that was ingested from there, also under its earlier paths, or a part
+                that it lists.
         """
         store = self._core.store
         node = None if node is None else check_id("node", node, NodeId)

@@ -1,12 +1,14 @@
 """Finds the commits that touched a node, the nodes of a label, or the parts of a document. A commit
 touches what differs from all of its parents, a node or its tombstone; a merge that took a change
 over from one side has not touched it. Equal trees have equal CIDs, so an unrelated commit costs
-only the path to one node, or the difference of two trees.
+only the path to one node, or the difference of two trees. Which nodes are parts of a document is
+read from its lists, so no node of another document is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects import codec
@@ -16,11 +18,12 @@ from ibidem.objects.commit import Commit
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import CorruptError, ErasedError, InvalidInputError
 from ibidem.objects.ids import ID_BYTES, NodeId
+from ibidem.objects.location import DOCUMENT, document_of, parts_of
 from ibidem.objects.node import Node
 from ibidem.objects.progress import STEP, Progress, silent
 from ibidem.objects.record import record
 from ibidem.objects.root import TOMBSTONES, Root
-from ibidem.objects.tree import EMPTY_TREE, Tree, diff
+from ibidem.objects.tree import EMPTY_TREE, Change, Tree, diff
 from ibidem.objects.tree.block import load
 from ibidem.repo.argument_checks import check_id
 from ibidem.repo.history.ancestry import CommitEnds, newest_first, read_ends
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
     from ibidem.objects.blocks import Source
 
 SEARCHING = "searching commits"
-DOCUMENT = "document"
-"""Namespace of the keys of documents, whose key is their path; keys of parts begin with its id."""
 
 
 @record
@@ -54,6 +55,17 @@ class Touched:
         for name, value in (("label", self.label), ("path", self.path)):
             if value is not None and (not isinstance(value, str) or not value):
                 raise InvalidInputError(f"{name}: got {value!r:.80}, expected text")
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The ids of the node, now and before; none if there is no such condition."""
+        return [id_.raw for id_ in (self.node, *self.earlier_ids) if id_ is not None]
+
+    @property
+    def documents(self) -> tuple[NodeId, ...]:
+        """The ids of the documents of the paths; none if there is no such condition."""
+        paths = () if self.path is None else (self.path, *self.earlier)
+        return tuple(node_id(DOCUMENT, path) for path in paths)
 
     @property
     def is_any(self) -> bool:
@@ -142,6 +154,7 @@ class NodeStates:
         self._trees: dict[RootCid, dict[str, Any]] = {}
         self._ends: dict[CommitCid, CommitEnds] = {}
         self._below: dict[tuple[bytes, bytes], Cid | None] = {}
+        self._parts: dict[tuple[TreeCid, tuple[NodeId, ...]], frozenset[bytes]] = {}
 
     def ends(self, commit: CommitCid) -> CommitEnds:
         """Returns the root, the parents and the time of a commit."""
@@ -189,6 +202,42 @@ class NodeStates:
         self._below.update(dict.fromkeys(way, found))
         return found
 
+    def changes(
+        self, before: TreeCid, now: TreeCid, documents: tuple[NodeId, ...]
+    ) -> Iterator[Change]:
+        """Yields what differs between two trees of nodes in these documents and the parts that they
+        list in either, and some that are the same."""
+        listed = self.parts(now, documents)
+        is_same = True
+        for change in diff(self.source, before, now):
+            if change[0] in listed:
+                is_same = False
+                yield change
+        if is_same:  # so is each list of parts
+            self._parts[before, documents] = listed
+            return
+        for key in self.parts(before, documents) - listed:
+            yield key, self.node(before, key), self.node(now, key)
+
+    def parts(self, tree: TreeCid, documents: tuple[NodeId, ...]) -> frozenset[bytes]:
+        """Returns the ids of documents and of all that they list, whether it exists or not."""
+        found = self._parts.get((tree, documents))
+        if found is None:
+            met: set[bytes] = set()
+
+            def find(id_: NodeId) -> Node | None:
+                met.add(id_.raw)
+                cid = self.node(tree, id_.raw)
+                try:
+                    return None if cid is None else Node.decode(self.source.get(cid))
+                except ErasedError:  # what it listed is gone too
+                    return None
+
+            for document in filter(None, map(find, documents)):
+                deque(parts_of(document, find), maxlen=0)
+            found = self._parts[tree, documents] = frozenset(met)
+        return found
+
 
 def _hides(states: NodeStates, touched: Touched, parents: list[RootCid], root: RootCid) -> bool:
     """Returns whether the tombstone of a matching node differs from that in each of the parents."""
@@ -196,9 +245,13 @@ def _hides(states: NodeStates, touched: Touched, parents: list[RootCid], root: R
     now, nodes = states.tree(root, TOMBSTONES[0]), states.tree(root)
     if now in befores:
         return False
-    keys = [id_.raw for id_ in (touched.node, *touched.earlier_ids) if id_ is not None]
+    keys: Container[bytes] | None = None
+    if touched.node is not None:
+        keys = touched.keys
+    elif touched.path is not None:
+        keys = states.parts(nodes, touched.documents)
     return any(
-        (not keys or key in keys)
+        (keys is None or key in keys)
         and all(states.node(before, key) != is_now for before in befores[1:])
         and _matches(states, touched, states.node(nodes, key))
         for key, _, is_now in diff(states.source, befores[0], now)
@@ -211,18 +264,22 @@ def _differs(states: NodeStates, touched: Touched, parents: list[RootCid], root:
     if now in befores:
         return False
     if touched.node is not None:
-        keys = [id_.raw for id_ in (touched.node, *touched.earlier_ids)]
-        was, is_now = states.first(befores[0], keys), states.first(now, keys)
+        was, is_now = (states.first(tree, touched.keys) for tree in (befores[0], now))
         return (
             was != is_now
             and (_matches(states, touched, was) or _matches(states, touched, is_now))
-            and all(states.first(before, keys) != is_now for before in befores[1:])
+            and all(states.first(before, touched.keys) != is_now for before in befores[1:])
         )
+    changes = (
+        diff(states.source, befores[0], now)
+        if touched.path is None
+        else states.changes(befores[0], now, touched.documents)
+    )
     return any(
         was != is_now
         and (_matches(states, touched, was) or _matches(states, touched, is_now))
         and all(states.node(before, key) != is_now for before in befores[1:])
-        for key, was, is_now in diff(states.source, befores[0], now)
+        for key, was, is_now in changes
     )
 
 
@@ -237,15 +294,4 @@ def _matches(states: NodeStates, touched: Touched, cid: Cid | None) -> bool:
         return False
     if touched.label is not None and node.ntype != touched.label:
         return False
-    paths = () if touched.path is None else (touched.path, *touched.earlier)
-    return not paths or any(_is_part(node, path) for path in paths)
-
-
-def _is_part(node: Node, path: str) -> bool:
-    """Returns whether a node is the document of a path, or a part of it."""
-    if node.key is None:
-        return False
-    namespace, key = node.key
-    if namespace == DOCUMENT:
-        return bool(key == path)
-    return isinstance(key, list) and bool(key) and key[0] == node_id(DOCUMENT, path).raw
+    return touched.path is None or document_of(node) in touched.documents

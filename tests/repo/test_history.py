@@ -11,15 +11,24 @@ import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
+from ibidem.ingest.prune import remove_document
+from ibidem.ingest.report import IngestReport
 from ibidem.objects.blocks import WriteBatch
 from ibidem.objects.cid import Cid, CommitCid, RootCid
 from ibidem.objects.commit import Commit
+from ibidem.objects.config import Config
+from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import document_of
+from ibidem.repo.bootstrap import bootstrapped
+from ibidem.repo.core import Core
 from ibidem.repo.history.ancestry import children_first, newest_first, read_commit
 from ibidem.repo.history.bisect import bisect
 from ibidem.repo.history.log_graph import LogGraph
 from ibidem.repo.repository import Repository
+from ibidem.store.memory import MemoryStore
+from ibidem.store.testing import RecordingStore
 
 
 def add(repo: Repository, key: object, message: str, branch: str | None = None, **values) -> NodeId:
@@ -74,6 +83,67 @@ def test_a_path_finds_what_touched_any_part_of_a_document(repo: Repository):
     assert messages(repo.history.touching(path="b.md")) == ["drop", "b"]
     assert messages(repo.history.touching(path="a.md", label="Passage")) == ["edit", "a"]
     assert messages(repo.history.touching(path="c.md")) == []
+
+
+def test_a_path_is_searched_without_reading_the_nodes_of_other_documents():
+    store = RecordingStore(bootstrapped(MemoryStore(), Config.default(), "", lambda: 0))
+    with Repository(Core(store, None, lambda: 0)) as repo:
+        for text in ("one", "two"):
+            with repo.transaction(message=text) as tx:
+                for number in range(200):
+                    ingest_text(tx, f"# Title\n\n{number} {text}.\n", path=f"{number}.md")
+                ingest_text(tx, "# Other\n\nThe same.\n", path="other.md")
+        with repo.transaction(message="hide") as tx:
+            for number in range(200):
+                tx.tombstone(node_id("document", f"{number}.md"), reason="old")
+        store.get_count = 0
+        assert messages(repo.history.touching(path="other.md")) == ["one"]
+        assert store.get_count < 200, "the second commit changed 400 nodes, the third hides 200"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_path_finds_what_a_reader_of_every_node_finds(repo: Repository, seed: int):
+    rng = random.Random(seed)
+    paths = ("a.md", "b.md", "c.md")
+    owners = {node_id("document", path): path for path in paths}
+    for number in range(14):
+        with repo.transaction(message=str(number)) as tx:
+            for path in rng.sample(paths, rng.randint(0, 2)):
+                parts = [f"## {rng.choice('xy')}\n\n{rng.choice('pqr')}.\n" for _ in range(3)]
+                ingest_text(tx, "\n".join(parts[: rng.randint(1, 3)]), path=path)
+            documents = [one for one in owners if tx.find_node(one) is not None]
+            passages = [one for one in tx.nodes() if one.ntype == "Passage"]
+            if passages and rng.random() < 0.5:
+                tx.update_node(rng.choice(passages).id, set_props={"seen": number})
+            if documents and rng.random() < 0.2:
+                tx.tombstone(rng.choice(documents), reason="old")
+            if documents and rng.random() < 0.2:
+                remove_document(tx, owners[rng.choice(documents)], IngestReport())
+        if number == 5:
+            repo.branch("side")
+            repo.switch("side")
+        if number == 9:
+            repo.switch("main")
+    repo.merge("side", message="merged")
+
+    def state(commit, path):
+        """The versions of the document and its parts, and the tombstones of those that exist."""
+        at, found = repo.at(commit, viewer=ibidem.ALL), {}
+        for node in at.graph.nodes(include_tombstoned=True):
+            if document_of(node) == node_id("document", path):
+                found["version", node.id] = node.cid
+                found["tombstone", node.id] = at.tombstone(node.id)
+        return found
+
+    for path in paths:
+        wanted = []
+        for commit in repo.history.log():
+            now = state(commit.cid, path)
+            befores = [state(parent, path) for parent in commit.parents] or [{}]
+            keys = set(now).union(*befores)
+            if any(all(now.get(key) != was.get(key) for was in befores) for key in keys):
+                wanted.append(commit.message)
+        assert messages(repo.history.touching(path=path)) == wanted
 
 
 def test_blame_names_the_commit_of_each_field_and_property(told):
