@@ -16,8 +16,10 @@ from ibidem.objects.cid import CommitCid
 from ibidem.objects.config import Config, Model
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.progress import STEP
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text, text_digest
+from ibidem.objects.tree import Tree
 from ibidem.repo.argument_checks import check_text
 from ibidem.repo.retrieval.embedding import check_model
 from ibidem.repo.transaction.writing import writing
@@ -37,7 +39,7 @@ BATCH_NODES = 256
 BATCH_CHARS = 8 << 20
 """Maximal characters of a batch; the text that reaches this ends it."""
 
-_WORK = "embedding nodes"
+_WORK, _READING = "embedding nodes", "reading texts"
 
 
 @record
@@ -171,11 +173,8 @@ def missing_nodes(
     has = vector_digests(revision, name, family)
     wanting: list[NodeId] = []
     node_count = textless_count = 0
-    for node in revision.nodes():
-        if label is not None and node.ntype != label:
-            continue
+    for node, text in texts_of(revision, label):
         node_count += 1
-        text = embedded_text(revision.core, revision.config, node)
         if not text:
             textless_count += 1
         elif has.get(node.id.raw) != text_digest(text):
@@ -215,6 +214,24 @@ def _digests_of(snapshot: Snapshot, family: str, name: str) -> Iterator[tuple[by
         for row, (key, digest) in enumerate(zip(ids, digests, strict=True)):
             if live is None or live[row]:
                 yield key.tobytes(), digest.tobytes()
+
+
+def texts_of(revision: Graph, label: str | None = None) -> Iterator[tuple[Node, str]]:
+    """Yields the nodes of a revision that are not hidden, by id, with their texts, "" for none, and
+    reports its advance.
+
+    Args:
+        revision: what is read.
+        label: only nodes of this type; None for all.
+    """
+    progress, done = revision.core.progress, 0
+    total = len(Tree(revision.core.store, revision.root.nodes))
+    for done, node in enumerate(revision.nodes()):
+        if done % STEP == 0:
+            progress(_READING, done, total)
+        if label is None or node.ntype == label:
+            yield node, embedded_text(revision.core, revision.config, node)
+    progress(_READING, done, done)
 
 
 def embedded_text(repository: Core, config: Config, node: Node) -> str:

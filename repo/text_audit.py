@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
-from ibidem.repo.embed_nodes import embedded_text
+from ibidem.repo.embed_nodes import texts_of
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -62,8 +62,7 @@ def audit_texts(
     short, long = list[NodeId](), list[NodeId]()
     groups: dict[bytes, list[NodeId]] = defaultdict(list)
     token_count = 0
-    for node in revision.nodes():
-        text = embedded_text(revision.core, revision.config, node)
+    for node, text in texts_of(revision):
         if not text or node.ntype in _CONTAINERS:
             continue
         tokens = HEURISTIC.estimate(text)

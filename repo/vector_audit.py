@@ -12,7 +12,7 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.objects.text import text_digest
-from ibidem.repo.embed_nodes import embedded_text, vector_digests
+from ibidem.repo.embed_nodes import texts_of, vector_digests
 
 if TYPE_CHECKING:
     from ibidem.repo.graph import Graph
@@ -56,8 +56,7 @@ def audit_vectors(revision: Graph, model: str | None = None) -> tuple[VectorAudi
     states: dict[str, tuple[list[NodeId], list[NodeId], list[NodeId]]] = {
         name: ([], [], []) for name in names
     }
-    for node in revision.nodes():
-        text = embedded_text(revision.core, revision.config, node)
+    for node, text in texts_of(revision):
         if not text:
             continue
         wanted = text_digest(text)

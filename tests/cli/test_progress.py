@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,13 @@ def test_all_long_work_reports_itself_and_ends(tmp_path: Path):
             tx.set_vector(one, model="m", vector=[1.0, 0.0])
         repo.retrieve("mill")
         assert seen() == {"indexing nodes", "indexing edges", "indexing vectors"}
+        for read_every_text in (
+            repo.maintenance.audit_texts,
+            repo.maintenance.audit_vectors,
+            partial(repo.maintenance.missing_vectors, "m"),
+        ):
+            read_every_text()
+            assert seen() == {"reading texts"}
         repo.maintenance.gc()
         assert seen() == {"marking blocks", "deleting blocks"}
         assert repo.maintenance.fsck().is_clean
