@@ -24,7 +24,9 @@ command.add_command(traverse.command)
 @click.argument("etype")
 @click.argument("target")
 @click.option("--weight", type=float, default=1.0, show_default=True, help="Weight of the edge.")
-@click.option("--prop", multiple=True, metavar="NAME=VALUE", help="A property; may be repeated.")
+@click.option(
+    "--prop", "props", multiple=True, metavar="NAME=VALUE", help="A property; may be repeated."
+)
 @click.option("--key", metavar="VALUE", help="Distinguishes parallel edges of the same type.")
 @common_options
 @pass_session
@@ -35,7 +37,7 @@ def add(
     etype: str,
     target: str,
     weight: float,
-    prop: tuple[str, ...],
+    props: tuple[str, ...],
     key: str | None,
 ) -> None:
     """Stage a new edge from SOURCE to TARGET and print its id
@@ -52,7 +54,7 @@ def add(
             etype,
             tx.node_id(target),
             weight=weight,
-            props=parse.properties(prop),
+            props=parse.properties(props),
             key=None if key is None else parse.value(key),
         )
     if session.json:

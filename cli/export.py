@@ -38,7 +38,7 @@ BUNDLE = "car"
 @include_option
 @click.option(
     "--for",
-    "reader",
+    "viewer",
     metavar="LEVEL[:SCOPES]",
     help="Only what a viewer with this level and these scopes may see.",
 )
@@ -57,7 +57,7 @@ def command(
     full: bool,
     include: tuple[str, ...],
     at: str,
-    reader: str | None,
+    viewer: str | None,
 ) -> None:
     """Export the repository, or one state of it, to the new FILE
 
@@ -84,11 +84,11 @@ def command(
     if format_ not in (None, BUNDLE):
         if branch or since or full or include:
             raise click.UsageError("--branch, --since, --full and --include are for the format car")
-        _graph(session, file, format_, at, label, include_tombstoned, reader)
+        _graph(session, file, format_, at, label, include_tombstoned, viewer)
         return
     if include_tombstoned:
         raise click.UsageError("--include-tombstoned is for other formats than car")
-    is_part = label is not None or reader is not None
+    is_part = label is not None or viewer is not None
     if is_part and (branch or since or full or include):
         raise click.UsageError("--label and --for write one state, without the other options")
     if not is_part and at != "HEAD":
@@ -96,8 +96,9 @@ def command(
     target = sys.stdout.buffer if file == "-" else Path(file)
     with session.open() as repository:
         if is_part:
-            viewer = read_viewer(reader)
-            report = repository.sync.export_part(target, at=at, label=label, viewer=viewer)
+            report = repository.sync.export_part(
+                target, at=at, label=label, viewer=read_viewer(viewer)
+            )
         else:
             report = repository.sync.export(
                 target, branches=branch, since=since, include=include, full=full
@@ -112,7 +113,7 @@ def _graph(
     at: str,
     label: str | None,
     include_tombstoned: bool,
-    reader: str | None,
+    viewer: str | None,
 ) -> None:
     from ibidem.adapters import exporting
     from ibidem.repo.viewer.exposure import not_permitted
@@ -128,7 +129,7 @@ def _graph(
             at=at,
             label=label,
             include_tombstoned=include_tombstoned,
-            viewer=read_viewer(reader),
+            viewer=read_viewer(viewer),
         )
     if session.json and file != "-":
         output.emit("export", report.to_dict())

@@ -22,7 +22,7 @@ from ibidem.cli import exits, proxies
 from ibidem.cli.options.common import color_option, quiet_option, repository_option
 from ibidem.cli.render import output
 from ibidem.cli.session import Session
-from ibidem.objects.errors import IbidemError
+from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.store.proxies import set_proxies
 
 SECTIONS = {
@@ -184,7 +184,12 @@ def _guard(run: Any, session: Session) -> int:
         finally:
             session.meter.stop()
     except IbidemError as error:
-        _report(session, error.kind, str(error), error.hint)
+        message = str(error)
+        if isinstance(error, InvalidInputError) and session.context is not None:
+            from ibidem.cli.options import flags
+
+            message = flags.in_flags(message, session.context)
+        _report(session, error.kind, message, error.hint)
         return exits.exit_code(error)
     except click.UsageError as error:
         return _report_usage(session, error)

@@ -25,9 +25,11 @@ def command() -> None:
 @command.command("add")
 @click.argument("ntype")
 @click.option("--summary", help="Text of the node; searched and ranked.")
-@click.option("--context", help="A sentence that puts the text into context.")
+@click.option("--context", "context_sentence", help="A sentence that puts the text into context.")
 @click.option("--content", metavar="TEXT|@FILE|@-", help="Bytes to store with the node.")
-@click.option("--prop", multiple=True, metavar="NAME=VALUE", help="A property; may be repeated.")
+@click.option(
+    "--prop", "props", multiple=True, metavar="NAME=VALUE", help="A property; may be repeated."
+)
 @click.option("--key", metavar="VALUE", help="Derive the id from this value, JSON or text.")
 @click.option("--namespace", default="", help="Namespace of the key.")
 @click.option("--replace", is_flag=True, help="Replace a different node with the same key.")
@@ -38,9 +40,9 @@ def add(
     *,
     ntype: str,
     summary: str | None,
-    context: str | None,
+    context_sentence: str | None,
     content: str | None,
-    prop: tuple[str, ...],
+    props: tuple[str, ...],
     key: str | None,
     namespace: str,
     replace: bool,
@@ -59,9 +61,9 @@ def add(
         node_id = tx.add_node(
             ntype,
             summary=summary,
-            context_sentence=context,
+            context_sentence=context_sentence,
             content=parse.text_or_file(content),
-            props=parse.properties(prop),
+            props=parse.properties(props),
             key=None if key is None else parse.value(key),
             namespace=namespace,
             replace=replace,

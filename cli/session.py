@@ -50,6 +50,8 @@ class Session:
     task: str | None = None
     command: str = "repo"
     """What was called, for errors that come from no command."""
+    context: click.Context | None = None
+    """Of the command that runs; None before one is found."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _settings: dict[str, Any] | None = None
 
@@ -303,6 +305,7 @@ def pass_session(function: Function) -> Function:
     @click.pass_context
     def checked(context: click.Context, /, *args: Any, **options: Any) -> Any:
         session = context.ensure_object(Session)
+        session.context = context
         caller = session.caller()
         if caller is not None and not caller.everything:
             from ibidem.repo.viewer.exposure import check_exposed

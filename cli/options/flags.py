@@ -1,19 +1,24 @@
-"""Builds command line options from the table of query options, and reads their values."""
+"""Builds command line options from the table of query options, reads their values, and names them
+in errors as they were typed.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from ibidem.cli.options.common import complete_label, complete_model
-from ibidem.retrieve.query.options import GROUPS, Option
+from ibidem.retrieve.query.options import GROUPS, OPTIONS, Flag, Option
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _TYPES: Mapping[str, type] = {"int": int, "float": float}
 _COMPLETED = {"label": complete_label, "model": complete_model}
 """What a shell proposes for the value of an option."""
+_PARAMETERS = {one.name: one.flag.parameter for one in OPTIONS.values() if one.flag is not None}
 
 
 def added(options: Iterable[Option]) -> Callable[[Function], Function]:
@@ -41,6 +46,28 @@ def taken(options: Iterable[Option], given: dict[str, Any]) -> dict[str, Any]:
             if not is_absent:
                 found[one.name] = value
     return found
+
+
+def in_flags(message: str, context: click.Context) -> str:
+    """Returns the message of an error of the library that begins with a field; the field is
+    replaced by the flag of this command that gave it, if one was typed.
+
+    A flag gives the field of its option, of its own name, or of the name of its parameter:
+    `graph.depth: got 9` becomes `--graph-depth: got 9`, and `weights.dense: got 9` becomes
+    `--weight dense: got 9`.
+    """
+    field, _, rest = message.partition(": ")
+    flags = {}
+    for one in context.command.params:
+        if isinstance(one, click.Option) and one.name is not None:
+            flag = Flag(max(one.opts, key=len))
+            flags[flag.parameter] = flags[one.name] = flag.name, one.name
+    for name in (field, re.split(r"[.\[]", field)[0]):
+        flag_name, parameter = flags.get(_PARAMETERS.get(name, name)) or flags.get(name, ("", ""))
+        if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
+            member = field.removeprefix(name)
+            return f"{flag_name}{f' {member[1:]}' if member.startswith('.') else ''}: {rest}"
+    return message
 
 
 class GroupedOption(click.Option):

@@ -116,7 +116,7 @@ def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
     rrf = asked(folder, "retrieve", "retry", "--fusion", "rrf")
     assert rrf["result"] != asked(folder, "retrieve", "retry")["result"]
     wrong = asked(folder, "retrieve", "retry", "--estimator", "words", code=2)
-    assert wrong["message"].startswith("estimator: ")
+    assert wrong["message"].startswith("--estimator: ")
 
 
 def test_a_limit_means_the_same_everywhere(data, run, notes):

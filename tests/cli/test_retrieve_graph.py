@@ -69,6 +69,6 @@ def test_options_of_a_walk_need_one(notes: Run):
     assert "--graph" in notes("retrieve", "x", "--graph-depth", "2", code=2).stderr
     assert "--etype" in notes("retrieve", "x", "--etype", "near", code=2).stderr
     assert (
-        "graph.depth"
+        "--graph-depth: got an unknown option"
         in notes("retrieve", "x", "--graph", "ppr", "--graph-depth", "2", code=2).stderr
     )
