@@ -190,7 +190,9 @@ def log(session: Session, *, name: str | None, limit: int | None) -> None:
 def _expiry(text: str | None, now: int) -> int | None:
     """Returns the time that a person writes: a duration from now, or a time."""
     match = re.fullmatch(r"([0-9]{1,6})([dh])", text or "")
-    return parse.moment(text) if match is None else now + int(match[1]) * _MICROSECONDS[match[2]]
+    if match is None:
+        return parse.moment(text, "expires")
+    return now + int(match[1]) * _MICROSECONDS[match[2]]
 
 
 def _show(session: Session, schema: str, issued: Issued) -> None:

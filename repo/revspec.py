@@ -72,12 +72,13 @@ def no_revision(rev: object) -> InvalidInputError:
     )
 
 
-def time_of(text: str) -> int:
+def time_of(text: str, name: str = "time") -> int:
     """Returns an ISO 8601 time with an offset, or the beginning of a date in UTC, in microseconds
     since 1970 UTC.
 
     Raises:
-        InvalidInputError: a malformed time, or one without an offset.
+        InvalidInputError: a malformed time, or one without an offset; the message begins with
+            `name`.
     """
     try:
         if re.fullmatch(_DATE, text):
@@ -85,9 +86,9 @@ def time_of(text: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise InvalidInputError(
-            f"time: got {text!r:.80}, expected such as 2026-01-31 or 2026-01-31T12:00:00Z"
+            f"{name}: got {text!r:.80}, expected such as 2026-01-31 or 2026-01-31T12:00:00Z"
         ) from error
-    return microseconds(moment)
+    return microseconds(moment, name)
 
 
 def _end_of(text: str) -> int:

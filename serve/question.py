@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ibidem.objects.block_json import json_default
@@ -227,11 +227,11 @@ def _queries(value: Any) -> Any:
 def _sources(value: Any) -> Any:
     if not isinstance(value, dict) or "as_of" not in value:
         return value
-    return {**value, "as_of": _moment(value["as_of"])}
+    return {**value, "as_of": _moment("sources.as_of", value["as_of"])}
 
 
-def _moment(value: Any) -> Any:
-    return time_of(value) if isinstance(value, str) else value
+def _moment(name: str, value: Any) -> Any:
+    return time_of(value, name) if isinstance(value, str) else value
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
@@ -240,7 +240,6 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
     "queries": _queries,
     "order_by": _tuple,
     "sources": _sources,
-    "as_of": _moment,
-    **dict.fromkeys(TIMES_OF_RECORDS, _moment),
+    **{name: partial(_moment, name) for name in ("as_of", *TIMES_OF_RECORDS)},
 }
 """What JSON has no type for."""

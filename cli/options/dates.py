@@ -35,13 +35,9 @@ def moment(clock: Clock, text: str | None, option: str = "as_of") -> int | None:
     """Returns a time in microseconds since 1970 UTC, None for no text.
 
     Raises:
-        InvalidInputError: it is no time; the message names the flag of the option.
+        InvalidInputError: it is no time; the message begins with `option`.
     """
-    try:
-        return None if text is None else parse.moment(absolute(clock, text))
-    except InvalidInputError as error:
-        flag, message = option.replace("_", "-"), str(error).removeprefix("time: ")
-        raise InvalidInputError(f"--{flag}: {message}", hint=error.hint) from error
+    return None if text is None else parse.moment(absolute(clock, text, option), option)
 
 
 def revision(clock: Clock, text: str) -> str:
@@ -52,15 +48,19 @@ def revision(clock: Clock, text: str) -> str:
     return found[1] + absolute(clock, found[2]) + found[3]
 
 
-def absolute(clock: Clock, text: str) -> str:
-    """Returns a text with words for a time replaced; any other text is returned as it is."""
+def absolute(clock: Clock, text: str, name: str = "time") -> str:
+    """Returns a text with words for a time replaced; any other text is returned as it is.
+
+    Raises:
+        InvalidInputError: a time ago in an unknown unit; the message begins with `name`.
+    """
     words = text.strip().lower()
     ago = re.fullmatch(_AGO, words)
     if words != "now" and words not in _DAYS and ago is None:
         return text
     if ago is not None and ago[2] not in _UNITS:
         raise InvalidInputError(
-            f"time: got {text!r:.80}, expected seconds, minutes, hours, days or weeks ago"
+            f"{name}: got {text!r:.80}, expected seconds, minutes, hours, days or weeks ago"
         )
     now = clock()
     if words in _DAYS:

@@ -151,22 +151,22 @@ def weights(texts: Iterable[str]) -> dict[str, float]:
     return found
 
 
-def moment(text: str | None) -> int | None:
+def moment(text: str | None, name: str) -> int | None:
     """Returns a time written as a date, as ISO 8601 with an offset, or as microseconds since 1970
-    UTC.
+    UTC; None for None.
 
     Raises:
-        InvalidInputError: it is neither.
+        InvalidInputError: it is neither; the message begins with `name`.
     """
     if text is None:
         return None
     if re.fullmatch(r"-?[0-9]{1,19}", text):
         from ibidem.repo.retrieval.given_time import given_time
 
-        return given_time(int(text), "time")
+        return given_time(int(text), name)
     from ibidem.repo.revspec import time_of
 
-    return time_of(text)
+    return time_of(text, name)
 
 
 def steps(text: str) -> list[tuple[str, str]]:

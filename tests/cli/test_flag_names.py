@@ -33,6 +33,9 @@ OWN = {
     "a keyword": (("export", "x.json", "--format", "foo"), "--format: got 'foo'"),
     "a viewer": (("export", "x.ndjson", "--format", "ndjson", "--for", "foo"), "--for: got 'foo'"),
     "a property": (("node", "add", "N", "--prop", 'a={"b": 1e400}'), "--prop a.b: "),
+    "a time": (("retrieve", "x", "--created-after", "soon"), "--created-after: got 'soon'"),
+    "a time ago": (("query", "--as-of", "2 years ago"), "--as-of: got '2 years ago'"),
+    "an end": (("trust", "token", "rotate", "n", "--expires", "soon"), "--expires: got 'soon'"),
     "a sentence": (("node", "add", "N", "--context", "\ud800"), "--context: "),
 }
 
