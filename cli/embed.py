@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from ibidem.cli import embedders
 from ibidem.cli.options.common import (
@@ -26,10 +25,9 @@ if TYPE_CHECKING:
 @click.group("embed", invoke_without_command=True)
 @click.option(
     "--model",
-    default="minilm",
-    show_default=True,
     metavar="MODEL",
-    help=f"Embedding model: {embedders.FORMS}.",
+    help=f"Embedding model: {embedders.FORMS}; the model that the repository is set to, else "
+    "minilm, if not given.",
 )
 @click.option(
     "--sparse",
@@ -59,7 +57,7 @@ def command(
     context: click.Context,
     session: Session,
     *,
-    model: str,
+    model: str | None,
     sparse: str | None,
     label: str | None,
     batch: int,
@@ -82,12 +80,13 @@ def command(
     if context.invoked_subcommand is not None:
         return
     if sparse is not None:
-        if context.get_parameter_source("model") is not ParameterSource.DEFAULT:
+        if model is not None:
             raise click.UsageError("--model and --sparse: got both, expected one of them")
         _embed_sparse(session, sparse, label=label, batch=batch, dry_run=dry_run, author=author)
         return
-    embedder = embedders.embedder(session.environment, model)
     with session.open() as repository:
+        name = model or repository.at().config.extra.get("model", "minilm")
+        embedder = embedders.embedder(session.environment, name)
         try:
             report = repository.embed(
                 embedder,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder, SparseEncoder, SparseRow
     from ibidem.repo.core import Core
 
-_HINT_FILL = "run 'repo embed' to make its vectors"
+_HINT_FILL = "run 'repo embed --model MODEL' to make its vectors"
 
 
 def query_vectors(

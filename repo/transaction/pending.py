@@ -352,7 +352,7 @@ class PendingGraph:
             raise InvalidInputError(
                 f"model: the graph has no vectors of {model!r:.80}",
                 kind=ErrorKind.UNKNOWN_MODEL,
-                hint="run 'repo embed' to make them, then set the model",
+                hint="run 'repo embed --model MODEL' to make them, then set the model",
             )
         staged = self.edits.config.get(FUSION_FIELD, self._config.fusion)
         config = replace(self._config, fusion=staged or Config.default().fusion)

@@ -240,7 +240,9 @@ def test_a_commit_fills_in_the_vectors_of_the_configured_model(
     Path("new.md").write_text("# New\n\nAn owl hoots.\n")
     made = data("commit", "new.md", "-m", "new")
     assert (made["embedded_count"], made["missing_vector_count"]) == (3, 0)
-    assert data("embed", "--model", "base", "--dry-run")["wanting_count"] == 0
+    for options in ((), ("--model", "base")):
+        found = data("embed", *options, "--dry-run")
+        assert (found["model"], found["wanting_count"]) == ("base", 0)
     assert "nothing to commit" in notes("commit", "new.md").stdout
     monkeypatch.setenv("XDG_DATA_HOME", str(models / "elsewhere"))
     Path("new.md").write_text("# New\n\nAn owl hoots twice.\n")
