@@ -185,7 +185,19 @@ def item_lines(rank: int, item: Item, title: str) -> list[str]:
     """Returns one item as lines: its rank, its location in its source if it has one, its text."""
     body = item.rendered.rstrip("\n").split("\n")
     first = strong(title) if title else body.pop(0)
-    return [f"[{rank}] {first}", *(f"    {line}".rstrip() for line in body)]
+    return [f"[{rank}] {first}{_status(item)}", *(f"    {line}".rstrip() for line in body)]
+
+
+def _status(item: Item) -> str:
+    """Returns what is to be known of a record that does not hold: that it is a proposal, or was
+    superseded or withdrawn."""
+    status = item.node.props.get("status")
+    if not isinstance(status, str):
+        return ""
+    from ibidem.retrieve.records.record import LAYERS, STANDING
+
+    holds = item.node.ntype not in LAYERS or status in STANDING
+    return "" if holds else f" ({output.one_line(status)})"
 
 
 def _facts_line(item: Item) -> str:

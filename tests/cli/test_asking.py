@@ -129,3 +129,13 @@ def test_one_token_is_no_tokens(notes: Run):
     notes("commit", "-m", "one letter")
     assert "1 item, 1 token\n" in notes("retrieve", "b").stdout
     assert "1 item, 1 of 1 token\n" in notes("retrieve", "b", "--budget", "1").stdout
+
+
+def test_a_record_that_does_not_hold_is_marked(run: Run, data: Data) -> None:
+    run("init")
+    run("thread", "append", "talk", "I prefer tea over coffee.", "--role", "user")
+    run("thread", "extract", "talk", "0", "0", "--rules", "--user", "ada")
+    assert "] ada prefers tea over coffee (proposed)\n" in run("retrieve", "prefers tea").stdout
+    (proposal,) = (one["id"] for one in data("memory", "proposals")["proposals"])
+    run("memory", "accept", proposal)
+    assert "] ada prefers tea over coffee\n" in run("retrieve", "prefers tea").stdout
