@@ -190,7 +190,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
     def summary(self, sentences: int = 3, *, method: str = "cover") -> Summary:
         """Returns the sentences of the items that say most about the question, word for word.
 
-        A function of the question and the items; not part of `to_bytes()`.
+        Sentences of prose first. If there are too few of them, also labels and notes without full
+        stops, and last code. A function of the question and the items; not part of `to_bytes()`.
 
         Args:
             sentences: most sentences, 1 to 100.

@@ -1,6 +1,10 @@
 """An extractive summary of an answer: the sentences of its items that say most about the question,
 word for word, chosen by integers.
 
+Sentences of prose are quoted (`prose_of`), and no code, row of a table, directive or label. If
+there are not enough of them, the rest of the summary is chosen from what stands between them: first
+from labels and notes without full stops, last from code, so that an answer without prose has one.
+
 A term is worth the number of items that have it, and four times that if the question has it. A
 sentence is worth the terms that no chosen sentence has yet, per length, and more the better its
 item ranks. The best sentence is taken until there are enough or none adds anything, so nothing is
@@ -15,35 +19,42 @@ sentence that was taken.
 Cost: each term of a sentence is taken off its gain once, so the whole is near linear in the terms;
 `mmr` compares each sentence with those that were taken.
 
-Spec: retrieval 9.5.
+Spec: retrieval 9.5, packs 7.3.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heapify, heappop, heapreplace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from ibidem.index.analysis import analyse, analyser_of
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
+from ibidem.retrieve.context.pieces import has_words, prose_of
 from ibidem.retrieve.query import checks
 
 SENTENCES_MAX = 100
 _TERMS_MIN, _TERMS_MAX = 3, 60
-"""Shorter sentences say too little alone, longer ones are tables and lists."""
+"""Shorter sentences say too little alone, longer ones are lists."""
 _QUESTION_FACTOR = 4
 _LENGTH_OFFSET = 8
 """Terms added to the length of each sentence, so that the shortest do not win by shortness."""
 _SCALE = 1 << 20
 COVER, CENTROID, QUERY, MMR, CENTRALITY = "cover", "centroid", "query", "mmr", "centrality"
 METHODS = (COVER, CENTROID, QUERY, MMR, CENTRALITY)
-_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n[ \t]*\n")
+_QUOTES = re.compile(r"\n[ \t\r\f\v]*(?:>[ \t]?)+")
+"""What lines of a quotation begin with, after the first one."""
+_END = re.compile(r"(?<=[.!?])(?<!\.\.)(?<!\.[A-Za-z]\.)\s+|(?<=[\u3002\uff01\uff1f])|\n[ \t]*\n")
+"""What other parts end at: not the `..` of a directive, nor `e.g.`."""
 _HOME = Config().analyser
+
+Parts = Callable[[str], Iterator[tuple[int, int]]]
+"""Yields the start and the end of each part of a text."""
 
 
 @record
@@ -103,13 +114,17 @@ def summary_of(
         raise InvalidInputError(f"method: got {method!r:.80}, expected one of {', '.join(METHODS)}")
     if method == QUERY and not question.strip():
         raise InvalidInputError("question: got none, expected one for the method query")
-    candidates = list(_candidates(texts))
-    if method == COVER:
-        found = _chosen(candidates, _worth(candidates, question), len(texts))
-    else:
-        found = _ranked(candidates, _values(candidates, question, method), method)
-    chosen = islice(found, sentences)
-    taken = sorted(chosen, key=lambda one: one.position)
+    known: set[str] = set()
+    taken: list[_Candidate] = []
+    for parts in (prose_of, _notes, _others):
+        if len(taken) < sentences:
+            candidates = list(_candidates(texts, parts, known))
+            if method == COVER:
+                found = _chosen(candidates, _worth(candidates, question), len(texts))
+            else:
+                found = _ranked(candidates, _values(candidates, question, method), method)
+            taken += islice(found, sentences - len(taken))
+    taken.sort(key=lambda one: one.position)
     return Summary(tuple(Sentence(one.position[0], one.text) for one in taken))
 
 
@@ -191,16 +206,31 @@ def _ranked(
                 nearest[at] = max(nearest[at], share)
 
 
-def _candidates(texts: Sequence[str]) -> Iterator[_Candidate]:
-    """Yields the sentences in order, each text once."""
-    known: set[str] = set()
+def _candidates(texts: Sequence[str], parts: Parts, known: set[str]) -> Iterator[_Candidate]:
+    """Yields the parts of some texts that say enough, in order, none that is known, which they
+    are then."""
     for item, text in enumerate(texts):
-        for at, part in enumerate(_END.split(text)):
-            found = " ".join(part.split())
+        for start, end in parts(text):
+            found = " ".join(_QUOTES.sub("\n", text[start:end]).split())
             if found in known:
                 continue
             analyser = analyser_of(found, _HOME)
             terms = frozenset(analyse(found, analyser))
             if _TERMS_MIN <= len(terms) <= _TERMS_MAX:
                 known.add(found)
-                yield _Candidate((item, at), found, analyser, terms)
+                yield _Candidate((item, start), found, analyser, terms)
+
+
+def _notes(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the others that consist of words, such as labels, and notes without full stops."""
+    return ((start, end) for start, end in _others(text) if has_words(text[start:end]))
+
+
+def _others(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the start and the end of each part of a text that is no sentence of prose."""
+    done = 0
+    for start, end in chain(prose_of(text), [(len(text), len(text))]):
+        for found in chain(_END.finditer(text, done, start), [None]):
+            stop = found.start() if found else start
+            yield done, stop
+            done = found.end() if found else end

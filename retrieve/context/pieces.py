@@ -1,4 +1,4 @@
-"""Where a text may be cut: the pieces that it consists of.
+"""Where a text may be cut: the pieces that it consists of; and which of it is sentences of prose.
 
 A piece is a row of a table, a line of code, or a sentence. Prose that is wrapped by hand is one
 line, however many line feeds it has, and is divided where its sentences end; everything else is
@@ -6,7 +6,7 @@ divided between its lines. Pieces follow from the text alone.
 
 Questions that were recorded before sentences counted have lines alone as pieces.
 
-Spec: packs 7.1, 7.2.
+Spec: packs 7.1 to 7.3.
 """
 
 from __future__ import annotations
@@ -46,6 +46,16 @@ _OPENER = re.compile(
 _COLUMNS = re.compile(r"\t|   |\|")
 _OPEN = tuple("([{=\\;:")
 """What a line ends with that the next one does not continue as a sentence."""
+_ITEM = re.compile(r"(?:>[ \t]?)+|(?:[-*+\u2022]|(?:[0-9]+|[A-Za-z])[.)])[ \t]+")
+"""What stands before a sentence and is no part of it: quotes, or the mark of an item of a list."""
+_PROSE = re.compile(
+    rf"(?:[\"'(\[*_`:\u00ab\u2018\u201c\u00bf\u00a1]|(?![{_SMALL}])[^\W_]).*"
+    rf"[.!?\u061f\u06d4\u2026\u0964\u0965\u3002\uff01\uff1f][{_CLOSING}]*",
+    re.DOTALL,
+)
+"""A text that begins and ends as a sentence does."""
+_LANGUAGE_WORD = re.compile(r"[\"'(\[*_]*+(?:[0-9A-Za-z'-]|[^\0-\x7f])++[\"')\]*_.,;:!?]*+")
+"""A word of a language, not of code: no sign of ASCII is within it."""
 
 
 def pieces_of(text: str, sentences: bool) -> Iterator[int]:
@@ -77,6 +87,47 @@ def pieces_of(text: str, sentences: bool) -> Iterator[int]:
         for cut in _cuts(line, ends(line), least):
             begun, depth = at + cut, indent
             yield begun
+
+
+def prose_of(text: str) -> Iterator[tuple[int, int]]:
+    """Yields the start and the end of each sentence of prose in a text, ascending.
+
+    That is a part of a line, with those that continue it, that begins with no small letter, ends
+    with a full stop, a question mark or an exclamation mark, closes the brackets that it opens, and
+    has at least two words of a language for each other word. Tables, headings, directives and
+    fields have none, and the mark of an item of a list is no part of its first sentence.
+
+    >>> text = "* It shows a page. See ``render(page)``::\\n\\n    View.render(page)"
+    >>> [text[start:end] for start, end in prose_of(text)]
+    ['It shows a page.']
+    """
+    for at, line in _wrapped(text):
+        begin = _indent(line)
+        item = _ITEM.match(line, begin)
+        begin = item.end() if item else begin
+        first = line[begin:].partition("\n")[0].strip(BLANK)
+        if _MARK.match(first) or _COLUMNS.search(first):
+            continue
+        ends = (one.end() for one in _SENTENCE.finditer(line, begin))
+        for end in chain(ends, (len(line),)):
+            sentence = line[begin:end].rstrip()
+            if (
+                _PROSE.fullmatch(sentence)
+                and sentence.count("(") == sentence.count(")")
+                and has_words(sentence)
+            ):
+                yield at + begin, at + begin + len(sentence)
+            begin = end
+
+
+def has_words(text: str) -> bool:
+    """Returns whether a text has at least two words of a language for each other word.
+
+    >>> has_words("Opening a gate"), has_words("gate.open(width=3)")
+    (True, False)
+    """
+    words = text.split()
+    return 3 * sum(_LANGUAGE_WORD.fullmatch(word) is not None for word in words) >= 2 * len(words)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -28,7 +28,7 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
 from ibidem.retrieve.access.policy import TrustPolicy, policy_of
-from ibidem.retrieve.answer.summary import CENTROID, MMR, Summary, summary_of
+from ibidem.retrieve.answer.summary import CENTROID, MMR, Sentence, Summary, summary_of
 from ibidem.retrieve.filter import NodeSet
 from ibidem.retrieve.graph.leiden import Resolution, WeightedGraph, communities, graph_of
 from ibidem.retrieve.node_source import NodeSource
@@ -154,7 +154,7 @@ class Communities:
         question: str = "",
     ) -> str:
         """Returns a text of what the collection is about: title and names of each community and
-        sentences of its members, the largest first, as far as the budget goes.
+        sentences of its members, each once, the largest first, as far as the budget goes.
 
         Half of the budget is for titles and names. Each community that is shown gets a first
         sentence before any gets a second one.
@@ -176,14 +176,13 @@ class Communities:
                 break
             rest -= cost
             lines.append([line])
-        found = [
-            [
-                sentence
-                for sentence in self.summary(one, method=method, question=question).sentences
-                if sentence.text != one.title
-            ]
-            for one in shown[: len(lines)]
-        ]
+        known: set[str] = set()
+        found: list[list[Sentence]] = []
+        for one in shown[: len(lines)]:
+            quotes = self.summary(one, method=method, question=question).sentences
+            known.add(one.title)
+            found.append([quote for quote in quotes if quote.text not in known])
+            known.update(quote.text for quote in quotes)
         for step in range(max(map(len, found), default=0)):
             for own, texts in zip(lines, found, strict=True):
                 if step >= len(texts) or len(own) <= step:

@@ -127,13 +127,7 @@ def pieces(text: str, of_sentences: bool) -> list[tuple[int, int]]:
     starts: list[int] = []
     indents: list[int] = []
     opened = False
-    every = lines(text)
-    if of_sentences:
-        shown = [text[first:last] for first, last in every]
-        for number in range(len(every) - 1, 0, -1):
-            if is_continued(shown[number - 1], shown[number]):
-                every[number - 1 : number + 1] = [(every[number - 1][0], every[number][1])]
-    for first, last in every:
+    for first, last in joined_lines(text) if of_sentences else lines(text):
         line = text[first:last]
         if not line.strip():
             continue
@@ -163,6 +157,16 @@ SMALL |= {chr(at) for at in (*range(0x3AC, 0x3CF), *range(0x430, 0x460))}
 CLOSING = "\"')]*_`\u00bb\u2019\u201d\u300b\u300d\u300f\uff09"
 
 
+def joined_lines(text: str) -> list[tuple[int, int]]:
+    """Returns the ranges of the lines, those that continue each other joined."""
+    every = lines(text)
+    shown = [text[first:last] for first, last in every]
+    for number in range(len(every) - 1, 0, -1):
+        if is_continued(shown[number - 1], shown[number]):
+            every[number - 1 : number + 1] = [(every[number - 1][0], every[number][1])]
+    return every
+
+
 def is_continued(above: str, line: str) -> bool:
     """Returns whether the first line goes on in the second one."""
     one, two = above.strip(SPACE), line.strip(SPACE)
@@ -181,11 +185,11 @@ def is_continued(above: str, line: str) -> bool:
     return (
         not any(sign in both for sign in ("\t", "   ", "|") for both in (one, two))
         and len(line) - len(line.lstrip(" \t")) == deep
-        and is_word(re.split("[ \t]", two)[0])
+        and is_small_word(re.split("[ \t]", two)[0])
     )
 
 
-def is_word(text: str) -> bool:
+def is_small_word(text: str) -> bool:
     """Returns whether a text is a word of small letters, perhaps with marks after it."""
     letters = text.rstrip('.,;:!?)"\u2019\u201d')
     parts = re.split("[-'\u2019]", letters)
@@ -220,7 +224,16 @@ def is_opener(line: str) -> bool:
 
 
 def sentence_ends(line: str) -> list[int]:
-    """Returns where the sentences of a line end, those before its end."""
+    """Returns where the sentences of a line end that are long enough, those before its end."""
+    kept = [0]
+    for _, end in stops(line):
+        if end - kept[-1] >= 40:
+            kept.append(end)
+    return kept[1:]
+
+
+def stops(line: str) -> list[tuple[int, int]]:
+    """Returns where sentences of a line stop and where the next ones begin."""
     found = []
     for at, sign in enumerate(line):
         end = at + 1
@@ -237,12 +250,49 @@ def sentence_ends(line: str) -> list[int]:
             if end == before or line[end : end + 1] in SMALL:
                 continue
         if end < len(line):
-            found.append(end)
-    kept = [0]
-    for end in found:
-        if end - kept[-1] >= 40:
-            kept.append(end)
-    return kept[1:]
+            found.append((at, end))
+    return found
+
+
+def prose(text: str) -> list[list[int]]:
+    """Returns the ranges of the sentences of prose."""
+    found = []
+    for first, last in joined_lines(text):
+        line = text[first:last]
+        begin = len(line) - len(line.lstrip(" \t"))
+        if line[begin : begin + 1] == ">":
+            while line[begin : begin + 1] == ">":
+                begin += 2 if line[begin + 1 : begin + 2] in (" ", "\t") else 1
+        elif line[begin : begin + 1] not in ("#", ":", ".", ""):
+            size = mark(line[begin:])
+            begin += size if line[begin + size - 1] in " \t" else 0
+        row = line[begin:].split("\n")[0].strip(SPACE)
+        if not row or mark(row) or any(sign in row for sign in ("\t", "   ", "|")):
+            continue
+        ends = [end for _, end in stops(line) if end > begin]
+        for end in [*ends, len(line)]:
+            sentence = line[begin:end].rstrip()
+            if sentence and is_prose(sentence):
+                found.append([first + begin, first + begin + len(sentence)])
+            begin = end
+    return found
+
+
+def is_prose(sentence: str) -> bool:
+    head, inner = sentence[0], sentence.rstrip(CLOSING)
+    if head in SMALL or not (head.isalnum() or head in "\"'([*_`:\u00ab\u2018\u201c\u00bf\u00a1"):
+        return False
+    if inner[-1:] not in tuple(".!?\u061f\u06d4\u2026\u0964\u0965\u3002\uff01\uff1f"):
+        return False
+    words = sentence.split()
+    return sentence.count("(") == sentence.count(")") and 3 * sum(map(is_word, words)) >= 2 * len(
+        words
+    )
+
+
+def is_word(word: str) -> bool:
+    inner = word.lstrip("\"'([*_").rstrip("\"')]*_.,;:!?")
+    return inner != "" and all(one.isalnum() or one in "'-" or ord(one) > 127 for one in inner)
 
 
 def clause_ends(line: str) -> list[int]:
@@ -505,6 +555,27 @@ def starts_of(text: str) -> list[int]:
     return [first for first, _ in pieces(text, True)]
 
 
+def proses() -> list[dict[str, Any]]:
+    """Returns texts of prose, code, tables and directives with the ranges of their sentences."""
+    made = [
+        ".. class:: View(name)\n\n   It shows a page of its own, as long as\n   it is. So it is.",
+        "* An item. Another one (e.g. `x`) of it\n\n> Who said so? Nobody did.\n\n3) It is so!",
+        "# What is a view?\n\n    view = View(name)  # bad.\n\n:param name: The name of it.",
+        "| A cell. | Another one. |\n\nA key.   A value.\n\nA key.\tA value.\n\nIt is so.",
+        "See [a](https://b.example/c.d), [e](f.g) and [h](i.j).\n\nIt (as said. So it is.",
+        "in the middle of it. The gate is open, i.e. Ada has gone. **So it is.**\n\nLabel\n\nWhy:",
+        "\u6771\u4eac\u306f\u65e5\u672c\u306e\u9996\u90fd\u3002\u5927\u962a\u3082\u3002",
+        "``a(b)`` is called by ``c.d``. The ``a(b)`` is called by all of ``c.d``.",
+        "...goes on. -x is so. <b>It</b> is so. 'Tis so. \u201cSo it is.\u201d \u00e9t\u00e9. '.",
+        "",
+    ]
+    made += [case["input"] for case in parted()[:60]]
+    return [
+        {"name": str(number), "spec": "7-m", "input": text, "output": prose(text)}
+        for number, text in enumerate(made)
+    ]
+
+
 def cuts() -> list[dict[str, Any]]:
     """Returns beginnings of texts that fit a number of code points."""
     made = []
@@ -579,6 +650,7 @@ def main() -> None:
         ("fits", fits()),
         ("excerpts", excerpts()),
         ("pieces", parted()),
+        ("prose", proses()),
         ("cuts", cuts()),
         ("markers", markers()),
         ("sources", sources()),

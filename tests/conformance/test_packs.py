@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of
-from ibidem.retrieve.context.pieces import pieces_of
+from ibidem.retrieve.context.pieces import pieces_of, prose_of
 from ibidem.retrieve.context.prompt import marker
 from ibidem.retrieve.context.sources import SourceOrder
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
@@ -114,6 +114,11 @@ def test_excerpts_json(case):
 @pytest.mark.parametrize("case", cases("pieces"), ids=ids)
 def test_pieces_json(case):
     assert list(pieces_of(case["input"], True)) == case["output"]
+
+
+@pytest.mark.parametrize("case", cases("prose"), ids=ids)
+def test_prose_json(case):
+    assert [list(one) for one in prose_of(case["input"])] == case["output"]
 
 
 @pytest.mark.parametrize("case", cases("cuts"), ids=ids)

@@ -198,6 +198,37 @@ def test_an_overview_keeps_its_budget(repo: Any) -> None:
             found.overview(**options)
 
 
+def test_prose_of_a_community_is_quoted_before_code_and_titles() -> None:
+    """[9.5-d]"""
+    prose = "The wheel of the mill turns all day.", "A mill has one wheel and three stones."
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            code = "wheel = Wheel()\nwheel.turn(mill=Mill(wheel))"
+            texts = ("Wheels of the mill: an overview", f"{code}\n\n{prose[0]}", prose[1])
+            ids = [tx.add_node("Fact", summary=text) for text in texts]
+        found = repo.at().communities(groups={"wheel": ids})
+        (one,) = found
+        for method in ("cover", "centroid", "mmr", "centrality"):
+            quotes = found.summary(one, sentences=2, method=method).sentences
+            assert {quote.text for quote in quotes} == {*prose}
+        assert len(found.summary(one, sentences=9, method="cover").sentences) == 4
+
+
+def test_an_overview_quotes_a_sentence_once() -> None:
+    """[14.3-e]"""
+    with ibidem.init("memory:") as repo:
+        with repo.transaction() as tx:
+            both = "The licence of this letter is free for everybody."
+            ids = [
+                tx.add_node("Fact", summary=f"{both}\n\n{text}", key=number)
+                for number, text in enumerate(FACTS)
+            ]
+        found = repo.at().communities(groups={"letters": ids[:3], "rivers": ids[3:]})
+        for one in found:
+            assert both in found.summary(one, method="query", question="licence").text
+        assert found.overview(method="query", question="licence").count(both) == 1
+
+
 def test_kept_summaries_are_found_and_are_no_members(repo: Any) -> None:
     """[14.1-a] [14.3-f]"""
     found = repo.at().communities()

@@ -46,6 +46,57 @@ def test_a_sentence_has_3_to_60_terms():
         assert len(shown((" ".join(words[:count]),), "", 1)) == expected
 
 
+CODE = """.. method:: Queue.retry(queue, lock)
+
+    for attempt in queue.attempts:
+        queue.retry(lock)
+
+====== =======
+Queue  Retries
+====== =======
+
+* `Queue.retry`
+* `Queue.lock`
+"""
+
+
+def test_prose_is_quoted_before_code_directives_tables_and_labels():
+    """[9.5-d]"""
+    told = "Retrying a queue\n\n* A waiting queue tries again, e.g. `later`, once its lock is free."
+    assert shown((CODE, told), "retry queue lock", 1) == [
+        (1, "A waiting queue tries again, e.g. `later`, once its lock is free.")
+    ]
+    assert [item for item, _ in shown((CODE, told), "retry queue lock", 2)] == [0, 1]
+
+
+def test_an_answer_without_prose_has_a_summary_too():
+    """[9.5-d]"""
+    notes = ("the gate of the mill is open", "Deploy on Friday after lunch")
+    assert shown(notes, "gate", 3) == list(enumerate(notes))
+    assert shown((CODE,), "attempts", 1) == [
+        (0, "for attempt in queue.attempts: queue.retry(lock)")
+    ]
+
+
+def test_no_sentence_begins_in_the_middle():
+    text = (
+        "where the gate of the mill is open.\n\nIt has a gate (i.e. `Gate`) that is always open. "
+        "The mill of J. Miller has another gate."
+    )
+    assert [part for _, part in shown((text,), "gate mill", 2)] == [
+        "It has a gate (i.e. `Gate`) that is always open.",
+        "The mill of J. Miller has another gate.",
+    ]
+
+
+def test_a_sentence_is_quoted_once_with_and_without_a_mark():
+    told = "The gate of the mill is open."
+    for method in METHODS:
+        texts = (f"* {told}", f"{told} The wheel of the mill turns.", f".. {told}", f"> {told}")
+        found = summary_of(texts, "gate", 9, method=method).sentences
+        assert [one.text for one in found if one.text == told] == [told]
+
+
 @pytest.mark.parametrize("texts", [(), ("",), ("Too short.", "Also.")])
 def test_what_says_nothing_has_an_empty_summary(texts):
     assert summary_of(texts, "anything", 3).text == ""
@@ -164,3 +215,12 @@ def test_the_other_methods_are_those_of_the_spec(seed: int) -> None:
             rest.remove(best)
         found = summary_of(texts, "gate of the mill", 3, method=method)
         assert [one.text for one in found.sentences] == [rows[at][1] for at in sorted(chosen)]
+
+
+def test_the_marks_of_a_quotation_are_left_out():
+    text = "> The mill was built by the miller of the valley in the\n> year of the great flood."
+    found = summary_of([text], "mill", 1)
+    assert (
+        found.text
+        == "The mill was built by the miller of the valley in the year of the great flood."
+    )
