@@ -9,7 +9,7 @@ A term is worth the number of items that have it, and four times that if the que
 sentence is worth the terms that no chosen sentence has yet, per length, and more the better its
 item ranks. The best sentence is taken until there are enough or none adds anything, so nothing is
 said twice; they are shown in the order of the items. No model writes here; for a summary in new
-words, `prompt(style="summary")` asks one.
+words, `prompt(style="summarize")` asks one.
 
 That is the method `cover`. The others rank sentences alone, by what their terms are worth per
 length: `centroid` by how many items have a term, `query` by the terms of the question, `centrality`
