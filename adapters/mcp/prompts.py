@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import ibidem
 from ibidem.adapters.mcp.access import Access
 from ibidem.adapters.mcp.review import compare, history
+from ibidem.retrieve.query.options import FOR_READERS
 
 _BUDGET = 4000
 
@@ -29,7 +30,7 @@ class Prompt:
 
 def _answer(access: Access, given: Mapping[str, str]) -> str:
     revision = access.at()
-    return revision.prompt(given["question"], token_budget=_BUDGET, overflow="excerpt").text
+    return revision.prompt(given["question"], token_budget=_BUDGET, **FOR_READERS).text
 
 
 def _review(access: Access, given: Mapping[str, str]) -> str:

@@ -21,6 +21,7 @@ from ibidem.adapters.mcp.page import (
     trust_of,
     written,
 )
+from ibidem.retrieve.query.options import FOR_READERS
 
 if TYPE_CHECKING:
     from ibidem import Answer, Citation, Node, Pack, Revision, ViewerRevision
@@ -54,7 +55,7 @@ def retrieve(
     inner = token_budget * 6 // 7 - _LINES_TOKENS
     while True:
         answer = revision.packs(
-            query, queries=also, token_budget=max(inner, 1), overflow="excerpt", **options
+            query, queries=also, token_budget=max(inner, 1), **FOR_READERS, **options
         )
         members = _members(revision, answer)
         text = _sources_text(revision, answer, members)

@@ -25,6 +25,9 @@ DEFAULT = "the default"
 """The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
+FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near"}
+"""The options of packs that the command line, the MCP server and the explorer request if nothing
+else is given. In Python, over HTTP and in recorded runs the defaults of the table hold."""
 CUTTING = ("least", "sentences")
 """The fields of packs that no option sets: how this release cuts texts. Questions that were
 recorded before have none, and are answered as they were."""
@@ -760,7 +763,11 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             choices=("text", "source", "section", "near", "property", "none"),
             form="packs.dedupe.by",
             help="What an earlier pack must share so that a later one is left out",
-            flag=Flag("--dedupe"),
+            flag=Flag(
+                "--dedupe",
+                "What an earlier pack must share so that a later one is left out; near the same "
+                "text if not given",
+            ),
         ),
         Option(
             "dedupe_percent", "int", 80, low=1, high=100, form="packs.dedupe.percent",

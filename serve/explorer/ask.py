@@ -11,6 +11,7 @@ from ibidem import Answer, Item, NodeId, NotFoundError
 from ibidem.pages import answer as answer_page
 from ibidem.pages.html import Links, code, facts, linked, number
 from ibidem.pages.prompt import prompt
+from ibidem.retrieve.query.options import FOR_READERS
 from ibidem.serve.explorer.form import field, form, given
 from ibidem.serve.explorer.visit import AT, Page, Visit
 
@@ -44,7 +45,7 @@ def ask(visit: Visit) -> Page:
     return Page(
         f"Ask: {text}",
         [question_form(visit), _elsewhere(visit)],
-        (found, lambda: prompt(revision.prompt(text, token_budget=tokens, overflow="excerpt"))),
+        (found, lambda: prompt(revision.prompt(text, token_budget=tokens, **FOR_READERS))),
     )
 
 

@@ -20,6 +20,7 @@ from ibidem.pages import node as node_page
 from ibidem.pages.html import NOWHERE, code, document, facts, render, table
 from ibidem.pages.neighbourhood import neighbourhood
 from ibidem.pages.prompt import prompt
+from ibidem.retrieve.query.options import FOR_READERS
 from ibidem.serve.explorer.ask import CONTEXT_TOKENS, answered
 from ibidem.serve.explorer.graph import neighbours
 from ibidem.serve.explorer.history import COMMITS
@@ -61,9 +62,7 @@ def _parts(visit: Visit, question: str) -> Iterator[Part]:
         yield "Answer", lambda: answered(revision, found, NOWHERE)
         yield (
             "Context",
-            lambda: prompt(
-                revision.prompt(question, token_budget=CONTEXT_TOKENS, overflow="excerpt")
-            ),
+            lambda: prompt(revision.prompt(question, token_budget=CONTEXT_TOKENS, **FOR_READERS)),
         )
         for item, location in zip(found.items, found.locations, strict=True):
             yield (

@@ -139,3 +139,19 @@ def test_a_record_that_does_not_hold_is_marked(run: Run, data: Data) -> None:
     (proposal,) = (one["id"] for one in data("memory", "proposals")["proposals"])
     run("memory", "accept", proposal)
     assert "] ada prefers tea over coffee\n" in run("retrieve", "prefers tea").stdout
+
+
+def test_near_copies_do_not_crowd_out_another_page(run: Run, data: Data, tmp_path: Path) -> None:
+    words = "The gate of the castle opens in the morning when the guard has rung the bell of tower"
+    for number in range(6):
+        text = f"# Gate\n\n{words} {number}.\n"
+        (tmp_path / f"copy{number}.md").write_text(text, encoding="utf-8")
+    (tmp_path / "other.md").write_text("# Hours\n\nThe castle gate is shut on Mondays.\n")
+    run("init")
+    run("commit", ".", "-m", "pages")
+    question = "when does the gate of the castle open"
+    for command in ("packs", "prompt"):
+        shown = run(command, question, "--budget", "300").stdout
+        assert shown.count("the guard has rung") == 1
+        assert "shut on Mondays" in shown
+    assert len(data("packs", question, "--dedupe", "text", "--budget", "300")["items"]) > 2

@@ -118,7 +118,9 @@ def test_steps_of_a_path():
 
 
 def test_a_moment_is_a_time_with_an_offset_or_microseconds():
-    assert parse.moment("1970-01-01T00:00:01Z") == parse.moment("1000000") == 1_000_000
-    assert parse.moment(None) is None
+    assert (
+        parse.moment("1970-01-01T00:00:01Z", "time") == parse.moment("1000000", "time") == 1_000_000
+    )
+    assert parse.moment(None, "time") is None
     with pytest.raises(InvalidInputError, match="offset"):
-        parse.moment("1970-01-01T00:00:01")
+        parse.moment("1970-01-01T00:00:01", "time")
