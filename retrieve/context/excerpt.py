@@ -79,6 +79,8 @@ def clipped_text(
             before, after = after, start
             if start > low:
                 break
+        else:
+            before, after = after, len(text)
         ends = [len(text[:start].rstrip()) for start in (after, before)]
         end = next(one for one in ends if one <= low)
         if whole or end * 2 >= low:

@@ -581,6 +581,7 @@ def cuts() -> list[dict[str, Any]]:
     made = []
     for case in parted():
         text = case["input"]
+        text += "  \n" if len(made) % 5 == 0 else ""
         for room in {len(text) // 7, len(text) // 3, len(text) * 4 // 5, len(text) - 1}:
             if room < 1:
                 continue
@@ -597,7 +598,7 @@ def cut_text(text: str, room: int, whole: bool) -> str:
     Args:
         whole: whether it is of a pack that is not the first one.
     """
-    ends = [len(text[:first].rstrip()) for first in starts_of(text)]
+    ends = [len(text[:first].rstrip()) for first in [*starts_of(text), len(text)]]
     shown = max((end for end in ends if end <= room), default=0)
     if whole or shown * 2 >= room:
         return text[:shown]

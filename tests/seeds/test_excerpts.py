@@ -393,6 +393,14 @@ def test_matches_are_those_of_what_is_shown():
         assert any(first <= start and stop <= last for first, last in shown)
 
 
+def test_a_text_of_which_only_white_space_does_not_fit_is_whole():
+    def fits(some):
+        return len(some) <= 8
+
+    assert clipped_text("Abc def. \n ", fits, sentences=True, whole=True) == "Abc def."
+    assert clipped_text("Abc defg. \n ", fits, sentences=True, whole=True) == ""
+
+
 @pytest.mark.parametrize("sentences", [True, False])
 def test_a_cut_after_a_full_stop_without_a_space_fits(sentences):
     for room in range(12):
