@@ -81,8 +81,7 @@ def command(
         more = answer.assessment_json(found, neighbours) if assess else {}
         output.emit("packs", {**_json(found, source, names, summary), **more})
         return
-    if found.token_budget_min is not None:
-        output.note(output.faint(answer.budget_hint(found)))
+    output.note(*answer.empty_lines(found))
     output.note(*answer.warning_lines(found.warnings), *answer.model_lines(found, options))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     lines = answer.summary_lines(found, summary)
@@ -124,7 +123,7 @@ def _stream(
     if session.json:
         output.emit_line({"schema": "ibidem/packs/1", **_json(found, source, names), "items": []})
         return
-    output.note(*answer.warning_lines(found.warnings))
+    output.note(*answer.empty_lines(found), *answer.warning_lines(found.warnings))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     output.say(*packs.end_lines(found, receipt, explain=explain))
     if explain:

@@ -15,8 +15,7 @@ from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, pass_session
 
 if TYPE_CHECKING:
-    from ibidem.retrieve.answer.answer import Answer
-    from ibidem.retrieve.answer.item import Item
+    pass
 
 
 @click.command("retrieve", cls=GroupedCommand)
@@ -102,8 +101,7 @@ def command(
     output.note(*answer.warning_lines(result.warnings), *answer.model_lines(result, options))
     if erased:
         output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
-    if not result.items:
-        output.note(output.faint(_why_nothing(result)))
+    output.note(*answer.empty_lines(result))
     if explain:
         from ibidem.cli.render.chart import terminal_chart
 
@@ -112,11 +110,3 @@ def command(
     if assess:
         lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
     output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
-
-
-def _why_nothing(result: Answer[Item]) -> str:
-    if result.token_budget_min is not None:
-        return answer.budget_hint(result)
-    if result.dropped_counts["limit"]:
-        return "the limit is 0: allow more items with --limit"
-    return "nothing matches: try other words or fewer filters"

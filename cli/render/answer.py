@@ -215,9 +215,18 @@ def model_lines(result: Answer[AnswerItem], options: Mapping[str, Any]) -> list[
     return [f"warning: degrade: words alone rank in any case: no model is named, see {named}"]
 
 
-def budget_hint(result: Answer[AnswerItem]) -> str:
-    """Returns which budget something would fit, for an answer that nothing fitted."""
-    return f"nothing fits: allow more tokens, such as --budget {result.token_budget_min}"
+def empty_lines(result: Answer[AnswerItem]) -> list[str]:
+    """Returns why an answer has no items; nothing if it has some."""
+    if result.items:
+        return []
+    if result.token_budget_min is not None:
+        least = result.token_budget_min
+        reason = f"nothing fits: allow more tokens, such as --budget {least}"
+    elif result.dropped_counts["limit"]:
+        reason = "the limit is 0: allow more items with --limit"
+    else:
+        reason = "nothing matches: try other words or fewer filters"
+    return [faint(reason)]
 
 
 def warning_lines(warnings: Iterable[AnswerWarning | ServedWarning]) -> list[str]:

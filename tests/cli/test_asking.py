@@ -155,3 +155,11 @@ def test_near_copies_do_not_crowd_out_another_page(run: Run, data: Data, tmp_pat
         assert shown.count("the guard has rung") == 1
         assert "shut on Mondays" in shown
     assert len(data("packs", question, "--dedupe", "text", "--budget", "300")["items"]) > 2
+
+
+def test_an_answer_without_packs_says_why(notes: Run) -> None:
+    for options in ((), ("--stream",)):
+        assert "nothing matches: try other words" in notes("packs", "zebra", *options).stderr
+        shown = notes("packs", "retries", "--limit", "0", *options).stderr
+        assert "the limit is 0: allow more items with --limit" in shown
+        assert "nothing matches" not in notes("packs", "retries", *options).stderr
