@@ -37,6 +37,16 @@ _IS = re.compile(r"(?:what|who) (?:is|was|are|were) (.+)|what does (.+) mean", r
 _LINE = re.compile(r"([A-Z][\w-]*(?: [\w-]+){0,2}):(?: +(.*))?")
 _TITLES = (("title",), ("name",))
 _ITEM = re.compile(r"^[*+-] +\*\*([^*\n]+)\*\* ?: +((?:an?|the) .+)$", re.IGNORECASE | re.MULTILINE)
+_CLAUSE = re.compile(
+    r"[^,;:.()]*?\b(?:(?:that|which|who|whose|where|when|what)\b|"
+    r"(is|are|was|were|has|have|had|can|could|will|would|does|do|did|must|should|may|might)\b)",
+    re.IGNORECASE,
+)
+"""The beginning of a text, through its first verb unless that is in a relative clause."""
+_SAYING_WHAT = tuple(
+    (word,) for word in ("definition", "description", "explanation", "meaning", "name", "purpose")
+)
+"""Headers of a second column that says what stands in the first."""
 _BORDER = re.compile(r"^=+(?: +=+)+ *$")
 _PARTS = re.compile(r"\n[ \t]*\n")
 _MARKUP = re.compile(r"[`*]+")
@@ -117,7 +127,9 @@ def _statements(node: Node, attribute: Words, subject: Words) -> Iterator[_State
         yield from _pipes(lines, attribute, subject)
     yield from _columns(text.split("\n"), attribute, subject)
     for match in _ITEM.finditer(text):
-        if not attribute and _symbols(match[1]) == subject:
+        verb = _CLAUSE.match(match[2])
+        is_sentence = verb is not None and verb[1] is not None
+        if not attribute and not is_sentence and _symbols(match[1]) == subject:
             yield match[1], "", match[2]
 
 
@@ -183,7 +195,7 @@ def _cells(rows: Sequence[Sequence[str]], attribute: Words, subject: Words) -> I
         if named is not None:
             for at in columns:
                 yield named, head[at], row[at]
-            if len(row) == 2 and not attribute:
+            if len(row) == 2 and not attribute and _words(head[1]) in _SAYING_WHAT:
                 yield named, "", row[1]
 
 
