@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ibidem.cli.options.common import at_option, common_options
-from ibidem.cli.options.ids import document_at
+from ibidem.cli.options.ids import document_at, is_path
 from ibidem.cli.options.limit import UNSET, Unset, limit_option
 from ibidem.cli.options.viewer import check_owner, is_restricted, viewer_of, viewer_option
 from ibidem.cli.render import changes, output, shapes
@@ -189,6 +189,12 @@ def _find(repository: Repository, session: Session, name: str, at: str, page: Pa
             return _node(revision, document, page)
         if is_prefix(name):
             return _by_id(repository, session, name, at, page)
+        if is_path(name) and isinstance(error, NotFoundError):
+            raise NotFoundError(
+                f"name: got {name!r}, expected a document at {at}, a revision or an id",
+                hint="'repo query --label Document' lists documents, 'repo log', 'repo branch' and "
+                "'repo tag' what else exists",
+            ) from None
         raise
     return _commit(repository, commit)
 

@@ -163,3 +163,10 @@ def test_an_answer_without_packs_says_why(notes: Run) -> None:
         shown = notes("packs", "retries", "--limit", "0", *options).stderr
         assert "the limit is 0: allow more items with --limit" in shown
         assert "nothing matches" not in notes("packs", "retries", *options).stderr
+
+
+def test_show_of_a_path_without_a_document_says_what_it_expects(notes: Run) -> None:
+    shown = notes("show", "notes/nothing.md", code=3).stderr
+    assert "name: got 'notes/nothing.md', expected a document at HEAD, a revision or an id" in shown
+    assert "repo query --label Document" in shown
+    assert "no branch, tag or commit" in notes("show", "nothing", code=3).stderr

@@ -147,6 +147,6 @@ def test_a_document_is_named_by_its_path(run, data, tmp_path):
     assert (found["kind"], found["location"]["source"]) == ("node", "notes/tea.md")
     assert run("show", "notes/tea.md", "--text").stdout == "# Tea\n\nSteep for three minutes.\n"
     assert data("blame", "notes/tea.md")["id"] == found["value"]["id"]
-    assert "no branch, tag or commit" in run("show", "notes/pot.md", code=3).stderr
+    assert "expected a document at HEAD" in run("show", "notes/pot.md", code=3).stderr
     run("trust", "enable")
     assert data("show", "notes/tea.md", "--viewer", "low")["value"] == found["value"]
