@@ -85,7 +85,8 @@ def command(
         _embed_sparse(session, sparse, label=label, batch=batch, dry_run=dry_run, author=author)
         return
     with session.open() as repository:
-        name = model or repository.at().config.extra.get("model", "minilm")
+        default = repository.at().config.extra.get("model", "minilm")
+        name = default if model is None else model
         embedder = embedders.embedder(session.environment, name)
         try:
             report = repository.embed(
@@ -123,7 +124,7 @@ def command(
         made = output.plural(report.embedded_count, "vector")
         output.say(f"{made} of {report.model} in commit {report.commit}")
     if not dry_run and not is_default:
-        output.note(output.faint(f"next: repo config set model {model}, to rank by it always"))
+        output.note(output.faint(f"next: repo config set model {name}, to rank by it always"))
 
 
 def _embed_sparse(

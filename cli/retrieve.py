@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from ibidem.cli.options.flags import GroupedCommand
 from ibidem.cli.options.viewer import viewer_option
 from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, pass_session
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("retrieve", cls=GroupedCommand)

@@ -224,7 +224,8 @@ class _Scan:
             kind = "reference"  # with its address
         if kind == "paragraph" and _ENUMERATED.match(line.text):
             kind = "list"
-        if not first and not self.depth and line.text.startswith("PEP:"):
+        is_pep = line.text.startswith("PEP:") and _PEP_HEADER.fullmatch(line.text)
+        if is_pep and not first and not self.depth:
             kind, self.at = "paragraph", self._pep_header_stop()
         elif _GRID_TOP.fullmatch(line.text) or _SIMPLE_TOP.fullmatch(line.text):
             kind, self.at = "table", self._table_stop()

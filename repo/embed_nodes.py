@@ -224,14 +224,14 @@ def texts_of(revision: Graph, label: str | None = None) -> Iterator[tuple[Node, 
         revision: what is read.
         label: only nodes of this type; None for all.
     """
-    progress, done = revision.core.progress, 0
+    progress = revision.core.progress
     total = len(Tree(revision.core.store, revision.root.nodes))
     for done, node in enumerate(revision.nodes()):
         if done % STEP == 0:
             progress(_READING, done, total)
         if label is None or node.ntype == label:
             yield node, embedded_text(revision.core, revision.config, node)
-    progress(_READING, done, done)
+    progress(_READING, total, total)
 
 
 def embedded_text(repository: Core, config: Config, node: Node) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 HEAD = "HEAD"
+FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near"}
+"""The options of packs for agents, as the command line has them."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import ibidem
-from ibidem.adapters.mcp.access import Access
+from ibidem.adapters.mcp.access import FOR_READERS, Access
 from ibidem.adapters.mcp.review import compare, history
-from ibidem.retrieve.query.options import FOR_READERS
 
 _BUDGET = 4000
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import ibidem
-from ibidem.adapters.mcp.access import HEAD, Access, Reply
+from ibidem.adapters.mcp.access import FOR_READERS, HEAD, Access, Reply
 from ibidem.adapters.mcp.page import (
     BUDGET_DEFAULT,
     Block,
@@ -21,7 +21,6 @@ from ibidem.adapters.mcp.page import (
     trust_of,
     written,
 )
-from ibidem.retrieve.query.options import FOR_READERS
 
 if TYPE_CHECKING:
     from ibidem import Answer, Citation, Node, Pack, Revision, ViewerRevision

@@ -140,20 +140,24 @@ def readable_change(
 ) -> DocumentChange:
     """Returns a change of a document; without its texts if a part of one has a tombstone in either
     root."""
-    hidden = tombstoned_part(store, [(before, change.former or change.path), (after, change.path)])
+    versions = [(before, change.former or change.path), (after, change.path)]
+    hidden = tombstoned_part(store, [before, after], versions)
     if hidden is None:
         return change
     return replace(change, before=None, after=None, is_readable=False, hidden=hidden)
 
 
-def tombstoned_part(store: Store, versions: Sequence[tuple[Root, str]]) -> NodeId | None:
-    """Returns the first part of any version of a document that has a tombstone in a root of any;
-    None if there is none.
+def tombstoned_part(
+    store: Store, roots: Iterable[Root], versions: Sequence[tuple[Root, str]]
+) -> NodeId | None:
+    """Returns the first part of any version of a document that has a tombstone; None if there is
+    none.
 
     Args:
-        versions: the roots, each with the path of the document there.
+        roots: whose tombstones count.
+        versions: the root and the path of each version. Parts that were erased are left out.
     """
-    stones = [Tree(store, root.tombstones) for root, _ in versions if root.tombstones != EMPTY_TREE]
+    stones = [Tree(store, root.tombstones) for root in roots if root.tombstones != EMPTY_TREE]
     if not stones:
         return None
     parts = (part for root, path in versions for part in _parts_at(store, root, path))
@@ -168,7 +172,10 @@ def _parts_at(store: Store, root: Root, path: str) -> Iterator[NodeId]:
 
     def find(id_: NodeId) -> Node | None:
         cid = nodes.get(id_.raw)
-        return None if cid is None else Node.decode(store.get(cid))
+        try:
+            return None if cid is None else Node.decode(store.get(cid))
+        except ErasedError:
+            return None
 
     document = find(node_id(DOCUMENT, path))
     if document is not None:

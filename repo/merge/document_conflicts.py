@@ -42,8 +42,8 @@ class DocumentConflict:
         self.theirs: str | None = None
         """Its source on the side that was merged; None if it did not exist there."""
         self.hidden: NodeId | None = None
-        """A part of one of these versions that has a tombstone: none of the texts is to be
-        shown."""
+        """A part of one of these versions that has a tombstone at the head: none of the texts is to
+        be shown."""
 
     def merged(self, take: str | None = None) -> MergedText:
         """Returns the three versions merged line by line.
@@ -85,7 +85,8 @@ def document_conflicts(
         bases = [_root(store, each) for each in merge_bases(store, *recorded.parents)[:1]]
         one.base = _source(store, bases[0], path) if bases else None
         one.ours, one.theirs = (_source(store, each, path) for each in sides)
-        one.hidden = tombstoned_part(store, [(each, path) for each in (root, *sides, *bases)])
+        versions = [(each, path) for each in (root, *sides, *bases)]
+        one.hidden = tombstoned_part(store, [root], versions)
         found.append(one)
     return sorted(found, key=lambda each: each.path)
 

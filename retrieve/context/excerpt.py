@@ -2,7 +2,8 @@
 
 The beginning ends where a piece of the text ends, else a line, else a word (`pieces.py`). The
 longest one that fits is shortened to the last end of a piece in its second half, else of a line or
-a word in its last quarter, so a cut loses at most half of what there was room for.
+a word in its last quarter, so a cut loses at most half of what there was room for. Of a pack that
+is not the first, only whole pieces are shown.
 
 For an excerpt, the piece with the most and the rarest terms of the question is the focus. It is
 shown with as many pieces around it as fit, taken after and before it in turn, and a row of a table
@@ -60,7 +61,8 @@ def clipped_text(
         text: any.
         fits: whether a text fits; if one does, all of its beginnings do.
         sentences: whether it ends where one of its sentences does, if that is in the second half.
-        whole: whether it ends there in any case, and is empty if not even the first one fits.
+        whole: with `sentences`, whether it ends there in any case, and is empty if not even the
+            first one fits.
 
     >>> clipped_text("One. Two three four", lambda text: len(text) <= 5)
     'One.'

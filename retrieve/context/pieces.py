@@ -160,7 +160,7 @@ def _continues(line: str, after: str) -> bool:
     if quotes := _QUOTES.match(own):
         if not other.startswith(quotes[0]):
             return False
-        own, other = own[quotes.end() :], other[quotes.end() :]
+        own, other = own[quotes.end() :].strip(BLANK), other[quotes.end() :].strip(BLANK)
     elif mark := _MARK.match(own):
         depth += len(mark[0])
     if _COLUMNS.search(own) or _COLUMNS.search(other):

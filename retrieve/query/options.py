@@ -26,11 +26,11 @@ DEFAULT = "the default"
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
 FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near"}
-"""The options of packs that the command line, the MCP server and the explorer request if nothing
-else is given. In Python, over HTTP and in recorded runs the defaults of the table hold."""
+"""The options of packs that the command line and the explorer request if nothing else is given, as
+the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table hold."""
 CUTTING = ("least", "sentences")
 """The fields of packs that no option sets: how this release cuts texts. Questions that were
-recorded before have none, and are answered as they were."""
+recorded before lack the last one or both, and are answered as they were."""
 
 DAY = 86_400_000_000
 

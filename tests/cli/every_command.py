@@ -102,6 +102,8 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("show", run("show", passage, "--around")["above"][0], "--around")
     run("show", run("query", "--label", "Document")["nodes"][0]["id"])
     run("query", "--where", "born>=1800")
+    run("query", "--label", "Nothing")
+    run("query", "--label", "Nothing", "--count")
     run("query", "--order-by", "-born", "--limit", "1", "--offset", "1")
     run("query", "--label", "Note", "--count")
     run("query", "--schema")

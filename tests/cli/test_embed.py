@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from tests.embed.conftest import tiny_folder
 
-from ibidem.cli import exits
+from ibidem.cli import embedders, exits
 from ibidem.cli.embedders import embedder, models_folder
 from ibidem.embed.local import OnnxEmbedder, SentenceTransformersEmbedder
 from ibidem.embed.minilm import ExactMiniLM
@@ -252,6 +253,18 @@ def test_a_commit_fills_in_the_vectors_of_the_configured_model(
     monkeypatch.setenv("XDG_DATA_HOME", str(models.parent / "data"))
     Path("new.md").write_text("# New\n\nAn owl hoots thrice.\n")
     assert "1 vector of base in commit" in notes("commit", "new.md").stdout
+
+
+def test_without_a_configured_model_it_is_minilm(
+    notes: Run, models: Path, monkeypatch: pytest.MonkeyPatch
+):
+    notes("embed", "install", "base", "--from", str(models / "encoder"))
+    real = embedders.embedder
+    monkeypatch.setattr(
+        embedders, "embedder", lambda _, name: real(os.environ, name.replace("minilm", "base"))
+    )
+    assert "next: repo config set model minilm," in notes("embed").stderr
+    assert "expected" in notes("embed", "--model", "", code=2).stderr
 
 
 def test_a_model_that_is_used_as_what_it_is_not_is_refused(notes: Run, models: Path):

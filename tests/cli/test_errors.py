@@ -55,7 +55,7 @@ def test_no_command_shows_help(run: Run):
         (["resolve", "notes/retries.md"], 2, "expected the path of a document in conflict"),
         (["show", "0" * 32], 3, "is not in the graph"),
         (["show", "bafyr4inothing"], 3, "revision"),
-        (["retrieve", "x", "--budget", "-1"], 2, "token_budget"),
+        (["retrieve", "x", "--budget", "-1"], 2, "--budget"),
         (["retrieve", "x", "--where", "nonsense"], 2, "--where"),
         (["retrieve", "x", "--vector", "m=none.npy"], 2, "there is no file 'none.npy'"),
         (["switch", "nothing"], 3, "nothing"),

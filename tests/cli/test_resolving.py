@@ -83,6 +83,44 @@ def test_the_text_around_a_hidden_passage_is_not_shown(
     assert run("cat", "style.md").stdout == BOTH_FIRST[1]
 
 
+def test_a_passage_that_is_shown_again_is_shown_in_its_conflict(
+    run: Run, data: Data, tmp_path: Path
+) -> None:
+    page = tmp_path / "style.md"
+    run("init")
+    page.write_text(BASE, encoding="utf-8")
+    run("commit", ".", "-m", "base")
+    passages = data("query", "--label", "Passage")["nodes"]
+    (hidden,) = (each["id"] for each in passages if "Second rule" in each["summary"])
+    run("node", "tombstone", hidden)
+    run("commit", "-m", "hide")
+    run("branch", "side")
+    page.write_text(BOTH_FIRST[0], encoding="utf-8")
+    run("commit", ".", "-m", "ours")
+    run("switch", "side")
+    page.write_text(BOTH_FIRST[1], encoding="utf-8")
+    run("commit", ".", "-m", "theirs")
+    run("switch", "main")
+    assert "Second rule" not in run("merge", "side", code=1).stdout
+    run("node", "untombstone", hidden)
+    run("commit", "-m", "show")
+    assert "Second rule" in run("status").stdout
+
+
+def test_an_erased_part_of_a_document_in_conflict_leaves_it_to_resolve(
+    meet: Callable[..., str], run: Run, data: Data
+) -> None:
+    meet(*BOTH_FIRST)
+    passages = data("query", "--label", "Passage")["nodes"]
+    (hidden,) = (each["id"] for each in passages if "Second rule" in each["summary"])
+    run("node", "tombstone", hidden)
+    run("commit", "-m", "hide")
+    run("erase", hidden, "--yes")
+    assert "! style.md" in run("status").stdout
+    assert data("status")["documents"][0]["path"] == "style.md"
+    run("resolve", "style.md", "--ours")
+
+
 @pytest.mark.parametrize("side", ["ours", "theirs"])
 def test_a_side_is_taken_and_not_taken_back(
     meet: Callable[..., str], run: Run, data: Data, tmp_path: Path, side: str

@@ -179,7 +179,7 @@ def is_continued(above: str, line: str) -> bool:
             size += 2 if one[size + 1 : size + 2] in (" ", "\t") else 1
         if two[:size] != one[:size]:
             return False
-        one, two = one[size:], two[size:]
+        one, two = one[size:].strip(SPACE), two[size:].strip(SPACE)
     else:
         deep += mark(one)
     return (
@@ -534,6 +534,8 @@ def parted() -> list[dict[str, Any]]:
         "register_price_of_the_tree('teak', 12, 'far')\nregister_price_of_the_tree('oak', 13, 2)",
         "\u041a\u043d\u0438\u0433\u0430 \u043b\u0435\u0436\u0438\u0442 " * 4
         + "\n\u043d\u0430 \u0441\u0442\u043e\u043b\u0435.",
+        ">    Text that begins after four spaces and is long\n> and goes on here.",
+        "Some words that come before a full stop here and on  . Next sentence of it",
         "These two are the same:\n\n```rust\nlet a = 1;\nlet b = 2;\n```\nAfter it.",
         "Note:\nof it\nmore\n~~~~ sh \nls\n~~~~\n````\nx\n`````a`b\ny\n~~~`\nz\n```` a~b\nc",
         "a: \n\n- b:\n- c:\n" + "- d " * 80,

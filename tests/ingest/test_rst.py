@@ -342,6 +342,12 @@ def test_the_header_of_a_pep_is_one_passage():
     assert passages(f"Text.\n\n{header}")[1][1].endswith("B <b@e.org>")
 
 
+@pytest.mark.parametrize("first", ["PEP:8", "PEP:s are nice.", "PEP:\u00a08"])
+def test_what_only_begins_as_a_pep_does_is_text(first):
+    assert passages(f"{first}\n\nText\n") == [("paragraph", first), ("paragraph", "Text")]
+    assert len(passages("PEP::\n\n    code\n")) == 1
+
+
 def test_hostile_sources_take_bounded_time():
     for source in (
         "=\n" * 20_000,
