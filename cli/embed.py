@@ -85,8 +85,8 @@ def command(
         _embed_sparse(session, sparse, label=label, batch=batch, dry_run=dry_run, author=author)
         return
     with session.open() as repository:
-        default = repository.at().config.extra.get("model", "minilm")
-        name = default if model is None else model
+        configured = repository.at().config.extra.get("model")
+        name = (configured or "minilm") if model is None else model
         embedder = embedders.embedder(session.environment, name)
         try:
             report = repository.embed(
@@ -96,7 +96,6 @@ def command(
                 dry_run=dry_run,
                 author="" if dry_run else session.author(author),
             )
-            is_default = "model" in repository.at().config.extra
         except KeyboardInterrupt:
             session.meter.stop()
             output.note("nothing was committed; the vectors so far are kept: run it again to go on")
@@ -123,7 +122,7 @@ def command(
     else:
         made = output.plural(report.embedded_count, "vector")
         output.say(f"{made} of {report.model} in commit {report.commit}")
-    if not dry_run and not is_default:
+    if not dry_run and configured is None:
         output.note(output.faint(f"next: repo config set model {name}, to rank by it always"))
 
 

@@ -19,6 +19,7 @@ from ibidem.ingest.extraction import LINK_TEXT, Extraction, Writer, one_line
 from ibidem.ingest.html_table import cells_of, is_line, table_rows, text_without_cells
 from ibidem.ingest.html_text import (
     BLOCKS,
+    HEADINGS,
     code_text,
     has_class,
     has_tag,
@@ -37,8 +38,7 @@ _SIDEBAR = frozenset(("sidebar",))
 """Beside the text of a page it is the site's, within it one of the text's notes."""
 _ASIDES = words("admonition caution important note tip warning")
 """Classes of notes within a text: their titles are no headings of what comes after them."""
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_LAYOUT = frozenset({"pre", "table", "blockquote", *_HEADINGS})
+_LAYOUT = frozenset({"pre", "table", "blockquote", *HEADINGS})
 """Elements that show that a list or table around them only places blocks on the page."""
 _OWN = ("pre", "table", "ul", "ol", "dl", "dt", "dd", "div", "blockquote", "figure", "hr")
 """Elements that are written in a way of their own, or separate what is beside them."""
@@ -164,7 +164,7 @@ class _Page:
             self._line.append(part)
         elif is_dropped(part):
             pass
-        elif part.tag in _HEADINGS:
+        elif part.tag in HEADINGS:
             self._flush()
             marker, self._marker = self._marker, ""
             self._end_term()
@@ -172,7 +172,7 @@ class _Page:
             if self._is_aside:
                 self._term = text_lines(text) + "\n"
             else:
-                self._writer.heading(_HEADINGS[part.tag] + self._level, text)
+                self._writer.heading(HEADINGS[part.tag] + self._level, text)
         elif part.tag in _OWN:
             self._flush()
             self._block_of(part)
@@ -321,7 +321,7 @@ class _Page:
             write_rows(self._writer, body, title, has_links=True)
 
     def _quote(self, element: Element) -> None:
-        if has_tag(element, frozenset(_HEADINGS)):  # it only indents a part of the page
+        if has_tag(element, frozenset(HEADINGS)):  # it only indents a part of the page
             self._parts(element)
             return
         if element.text().strip():  # what the quotation is the description of is no part of it

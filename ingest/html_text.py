@@ -32,7 +32,8 @@ _DROPPED_CLASSES = words(
 )
 _MENU_CLASSES = frozenset(("header", "toctree-wrapper"))
 """Dropped if they are menus. A page of several documents has its text in a `toctree-wrapper`."""
-_HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+"""The tags of headings, with their levels."""
 _DROPPED_IDS = frozenset(("sitesub", "catlinks"))
 _MATH = frozenset(("math",))
 """Formulas that are hidden behind a picture of them, as in MediaWiki."""
@@ -73,7 +74,7 @@ def _is_menu(element: Element) -> bool:
     stack = [(element, False)]
     while stack:
         part, is_link = stack.pop()
-        if part.tag in _HEADINGS:
+        if part.tag in HEADINGS:
             return False
         for child in part.children:
             if not isinstance(child, str):

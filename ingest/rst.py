@@ -255,9 +255,7 @@ class _Scan:
     def _pep_header_stop(self) -> int:
         """Returns the line after the header in e-mail format that this line begins."""
         stop = self.at
-        while stop < len(self.lines) and (text := self.lines[stop].text):
-            if not _PEP_HEADER.fullmatch(text):
-                break
+        while stop < len(self.lines) and _PEP_HEADER.fullmatch(self.lines[stop].text):
             stop += 1
         return stop
 

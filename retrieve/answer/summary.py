@@ -35,7 +35,7 @@ from ibidem.index.analysis import analyse, analyser_of
 from ibidem.objects.config import Config
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
-from ibidem.retrieve.context.pieces import has_words, prose_of
+from ibidem.retrieve.context.pieces import BLANK, QUOTES, has_words, prose_of
 from ibidem.retrieve.query import checks
 
 SENTENCES_MAX = 100
@@ -47,7 +47,7 @@ _LENGTH_OFFSET = 8
 _SCALE = 1 << 20
 COVER, CENTROID, QUERY, MMR, CENTRALITY = "cover", "centroid", "query", "mmr", "centrality"
 METHODS = (COVER, CENTROID, QUERY, MMR, CENTRALITY)
-_QUOTES = re.compile(r"\n[ \t\r\f\v]*(?:>[ \t]?)+")
+_QUOTES = re.compile(rf"\n[{BLANK}]*{QUOTES}")
 """What lines of a quotation begin with, after the first one."""
 _END = re.compile(r"(?<=[.!?])(?<!\.\.)(?<!\.[A-Za-z]\.)\s+|(?<=[\u3002\uff01\uff1f])|\n[ \t]*\n")
 """What other parts end at: not the `..` of a directive, nor `e.g.`."""

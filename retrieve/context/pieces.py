@@ -26,17 +26,21 @@ BLANK = " \t\r\f\v"
 _CLAUSE = re.compile(r"(?<=[.!?:;])[ \t]+|(?<=[\u3002\uff01\uff1f])")
 _SMALL = "a-z\u00df-\u00f6\u00f8-\u00ff\u03ac-\u03ce\u0430-\u045f"
 """The small letters of the most common alphabets."""
+_STOPS = ".!?\u061f\u06d4\u2026"
+"""What ends a sentence if white space follows."""
+_WIDE_STOPS = "\u0964\u0965\u3002\uff01\uff1f"
+"""What ends a sentence whatever follows."""
 _CLOSING = "\"')\\]*_`\u00bb\u2019\u201d\u300b\u300d\u300f\uff09"
 _SENTENCE = re.compile(
-    r"(?<![ \t\n.(][^ \t\n])[.!?\u061f\u06d4\u2026]"
-    rf"[{_CLOSING}]*[ \t\r\n\f\v]++(?![{_SMALL}])"
-    rf"|[\u0964\u0965\u3002\uff01\uff1f][{_CLOSING}]*"
+    rf"(?<![ \t\n.(][^ \t\n])[{_STOPS}][{_CLOSING}]*[ \t\r\n\f\v]++(?![{_SMALL}])"
+    rf"|[{_WIDE_STOPS}][{_CLOSING}]*"
 )
 """The end of a sentence, but not after a single letter or digit, nor before a small letter."""
 _WORD = re.compile(rf"[{_SMALL}]+(?:[-'\u2019][{_SMALL}]+)*[.,;:!?)\"\u2019\u201d]*(?:[ \t]|\Z)")
 """A word that a line of prose goes on with: a row, a record and most code begin otherwise."""
-_QUOTES = re.compile(r"(?:>[ \t]?)+")
-"""What each line of a quotation begins with."""
+QUOTES = r"(?:>[ \t]?)+"
+"""What each line of a quotation begins with, as a pattern."""
+_QUOTES = re.compile(QUOTES)
 _MARK = re.compile(r"(?:[-*+>\u2022]|#+|\.\.|(?:[0-9]+|[A-Za-z])[.)]|:[^:`]+:)(?:[ \t]+|$)")
 """What an item of a list, a heading, a directive or a field begins with."""
 _OPENER = re.compile(
@@ -46,11 +50,11 @@ _OPENER = re.compile(
 _COLUMNS = re.compile(r"\t|   |\|")
 _OPEN = tuple("([{=\\;:")
 """What a line ends with that the next one does not continue as a sentence."""
-_ITEM = re.compile(r"(?:>[ \t]?)+|(?:[-*+\u2022]|(?:[0-9]+|[A-Za-z])[.)])[ \t]+")
+_ITEM = re.compile(rf"{QUOTES}|(?:[-*+\u2022]|(?:[0-9]+|[A-Za-z])[.)])[ \t]+")
 """What stands before a sentence and is no part of it: quotes, or the mark of an item of a list."""
 _PROSE = re.compile(
     rf"(?:[\"'(\[*_`:\u00ab\u2018\u201c\u00bf\u00a1]|(?![{_SMALL}])[^\W_]).*"
-    rf"[.!?\u061f\u06d4\u2026\u0964\u0965\u3002\uff01\uff1f][{_CLOSING}]*",
+    rf"[{_STOPS}{_WIDE_STOPS}][{_CLOSING}]*",
     re.DOTALL,
 )
 """A text that begins and ends as a sentence does."""

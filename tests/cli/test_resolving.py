@@ -37,6 +37,15 @@ def meet(run: Run, tmp_path: Path) -> Callable[..., str]:
     return call
 
 
+def hide_second_rule(run: Run, data: Data) -> str:
+    """Commits a tombstone of the passage with the second rule; returns its id."""
+    passages = data("query", "--label", "Passage")["nodes"]
+    (hidden,) = (str(each["id"]) for each in passages if "Second rule" in each["summary"])
+    run("node", "tombstone", hidden)
+    run("commit", "-m", "hide")
+    return hidden
+
+
 def test_a_conflict_names_the_path_and_shows_both_texts(
     meet: Callable[..., str], run: Run, data: Data
 ) -> None:
@@ -63,10 +72,7 @@ def test_the_text_around_a_hidden_passage_is_not_shown(
     meet: Callable[..., str], run: Run, data: Data
 ) -> None:
     meet(*BOTH_FIRST)
-    passages = data("query", "--label", "Passage")["nodes"]
-    (hidden,) = (each["id"] for each in passages if "Second rule" in each["summary"])
-    run("node", "tombstone", hidden)
-    run("commit", "-m", "hide")
+    hidden = hide_second_rule(run, data)
     shown = run("status").stdout
     assert f"  ! style.md  changed differently\n      node {hidden} of it was forgotten" in shown
     assert f"'repo node untombstone {hidden}'" in shown
@@ -90,10 +96,7 @@ def test_a_passage_that_is_shown_again_is_shown_in_its_conflict(
     run("init")
     page.write_text(BASE, encoding="utf-8")
     run("commit", ".", "-m", "base")
-    passages = data("query", "--label", "Passage")["nodes"]
-    (hidden,) = (each["id"] for each in passages if "Second rule" in each["summary"])
-    run("node", "tombstone", hidden)
-    run("commit", "-m", "hide")
+    hidden = hide_second_rule(run, data)
     run("branch", "side")
     page.write_text(BOTH_FIRST[0], encoding="utf-8")
     run("commit", ".", "-m", "ours")
@@ -111,10 +114,7 @@ def test_an_erased_part_of_a_document_in_conflict_leaves_it_to_resolve(
     meet: Callable[..., str], run: Run, data: Data
 ) -> None:
     meet(*BOTH_FIRST)
-    passages = data("query", "--label", "Passage")["nodes"]
-    (hidden,) = (each["id"] for each in passages if "Second rule" in each["summary"])
-    run("node", "tombstone", hidden)
-    run("commit", "-m", "hide")
+    hidden = hide_second_rule(run, data)
     run("erase", hidden, "--yes")
     assert "! style.md" in run("status").stdout
     assert data("status")["documents"][0]["path"] == "style.md"
