@@ -11,10 +11,12 @@ from dataclasses import field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from ibidem.index.analysis import ENGLISH, HOME
 from ibidem.ingest.decoded import decoded, is_utf16
 from ibidem.ingest.draft import Draft, drafts
 from ibidem.ingest.formats import EXTRACTOR_VERSION, MARKDOWN, RST, Format, format_of
 from ibidem.ingest.front_matter import FrontMatter, read_front_matter
+from ibidem.ingest.language import with_homes
 from ibidem.ingest.link import PATH_CHARS_MAX, document_links, written_targets
 from ibidem.ingest.mark import BOM, Heading, Mark, introduced, opening_heading, with_gaps
 from ibidem.ingest.outline import outline
@@ -39,6 +41,7 @@ RESERVED = frozenset(
         "language",
         "links",
         "moved_from",
+        HOME,
         *EXTRACTION_PROPS,
         "id",
         "ntype",
@@ -62,7 +65,12 @@ class Reading:
 
 
 def read_document(
-    path: str, source: str | bytes, *, media_type: str | None = None, sandbox: Sandbox | None = None
+    path: str,
+    source: str | bytes,
+    *,
+    media_type: str | None = None,
+    sandbox: Sandbox | None = None,
+    home: str = ENGLISH,
 ) -> Reading:
     """Returns the nodes of one document.
 
@@ -72,6 +80,7 @@ def read_document(
             in UTF-16, the text is stored as of a format that is extracted.
         media_type: by default derived from the name of `path`.
         sandbox: extracts sources that are not text; None uses a temporary one.
+        home: the repository's analyser.
 
     Raises:
         InvalidInputError: the path or the media type is invalid, or the source is not of its format
@@ -83,12 +92,14 @@ def read_document(
     if source_format.language is not None:
         props["language"] = source_format.language
     if source_format.is_extracted:
-        return _extracted(path, source, source_format, props, sandbox)
+        reading = _extracted(path, source, source_format, props, sandbox)
+        return replace(reading, drafts=with_homes(reading.drafts, home))
     if isinstance(source, bytes) and is_utf16(source):
         props["extractor"], props["extractor_version"] = "ibidem-utf-16", EXTRACTOR_VERSION
         props["source_sha256"] = hashlib.sha256(source).hexdigest()
     text = source if isinstance(source, str) else decoded(source)
-    return _text(path, text, source_format, props, sandbox)
+    reading = _text(path, text, source_format, props, sandbox)
+    return replace(reading, drafts=with_homes(reading.drafts, home))
 
 
 def _extracted(

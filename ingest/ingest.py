@@ -43,6 +43,7 @@ from ibidem.ingest.working_folder import (
     WorkingFolder,
     is_document,
 )
+from ibidem.objects.config import Config
 from ibidem.objects.constants import DOCUMENT_BYTES_MAX
 from ibidem.objects.errors import ConflictError, IbidemError, InvalidInputError
 from ibidem.objects.record import record
@@ -486,7 +487,8 @@ def _ingest_source(
     if tx.is_tombstoned(document_id(path)):
         report.skipped.append((path, FORGOTTEN_REASON))
         return FORGOTTEN_REASON
-    reading = read_document(path, source, media_type=media_type, sandbox=sandbox)
+    home = Config.from_map(tx.base.config).analyser
+    reading = read_document(path, source, media_type=media_type, sandbox=sandbox, home=home)
     if format_of(path, media_type).is_extracted and _is_only_named(reading.drafts, path):
         report.skipped.append((printable(path), NO_TEXT))
         return NO_TEXT

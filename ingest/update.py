@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from ibidem.index.analysis import HOME
 from ibidem.ingest.document import EXTRACTION_PROPS, stored_name
 from ibidem.ingest.draft import HEADER_DIGEST, Draft, header_digest
 from ibidem.ingest.formats import MARKDOWN, SOURCE_PROPS
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from ibidem.repo.transaction.transaction import Transaction
 
 _OWNED: Mapping[str, frozenset[str]] = {
-    "Section": frozenset({"heading_level"}),
-    "Passage": frozenset({"format", "language", "targets", HEADER_DIGEST}),
+    "Section": frozenset({"heading_level", HOME}),
+    "Passage": frozenset({"format", "language", "targets", HEADER_DIGEST, HOME}),
 }
 
 
@@ -194,7 +195,7 @@ def _owned(node: Node) -> frozenset[str]:
     matter and on whether it was extracted."""
     if node.key is None or node.key[0] != DOCUMENT:
         return _OWNED.get(node.ntype, frozenset())
-    owned = frozenset({"source", "media_type", "language", "links", *EXTRACTION_PROPS})
+    owned = frozenset({"source", "media_type", "language", "links", HOME, *EXTRACTION_PROPS})
     if node.props.get("media_type") != MARKDOWN:
         return owned | SOURCE_PROPS if "source_sha256" in node.props else owned
     lead = node.children[0].lead if node.children else node.tail

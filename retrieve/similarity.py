@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ibidem.index.analysis import analyse, analyser_of
+from ibidem.index.analysis import analyse, analyser_of, home_of
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
 from ibidem.retrieve import numbers
@@ -56,9 +56,8 @@ class Likeness:
             config = self._snapshot.config
             node, content = self._node(position)
             text = node_text(node, config.fields, content)
-            found = self._terms[position] = frozenset(
-                analyse(text, analyser_of(text, config.analyser))
-            )
+            analyser = analyser_of(text, home_of(node.props, config.analyser))
+            found = self._terms[position] = frozenset(analyse(text, analyser))
         return found
 
 

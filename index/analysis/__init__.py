@@ -3,21 +3,25 @@
 from ibidem.index.analysis.analyser import (
     ANALYSERS,
     ENGLISH,
+    HOME,
     UNICODE,
     analyse,
     analyse_positions,
     analyser_of,
+    home_of,
 )
 from ibidem.index.analysis.symbols import code_words, symbol_words, symbols_of
 
 __all__ = [
     "ANALYSERS",
     "ENGLISH",
+    "HOME",
     "UNICODE",
     "analyse",
     "analyse_positions",
     "analyser_of",
     "code_words",
+    "home_of",
     "symbol_words",
     "symbols_of",
 ]

@@ -4,8 +4,8 @@ An analyser is a name for a frozen function: folding (`fold.py`), word finding (
 a language, its stop words and stems (`language.py`). The terms of each chunk of text between spaces
 are cached, so that running text costs one dictionary look-up per word.
 
-A repository names one analyser. If it is that of a language, it is for the texts whose stop words
-say nothing else: `analyser_of` chooses for each text.
+A repository names one analyser, and a node may name another. If it is that of a language, it is
+for the texts whose stop words say nothing else: `analyser_of` chooses for each text.
 
 Spec: analysis 2 and 7.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Generic, TypeVar
@@ -35,6 +35,8 @@ ENGLISH = "english-1"
 """The same, with English endings, accents and stop words removed."""
 ANALYSERS = (ENGLISH, UNICODE, *(f"{name}-1" for name in LANGUAGES))
 """Every analyser that this version knows, the default first; an index stores the position."""
+HOME = "analyser"
+"""The property of a node that names the home analyser of its text."""
 _OTHER_WORDS_MIN = 2
 """So many different words at least say that a text is not in the language of the repository."""
 
@@ -99,12 +101,25 @@ def folded_bytes(text: str) -> bytes:
     return text.encode().translate(ASCII_FOLD_BYTES).replace(b". ", b" ")
 
 
+def home_of(props: Mapping[str, object], home: str) -> str:
+    """Returns the home analyser of a node's text: the one that its properties name, or else the
+    repository's, which stays if it is `unicode-1`.
+
+    Spec: analysis 7.
+
+    >>> home_of({"analyser": "german-1"}, "english-1"), home_of({"analyser": "?"}, "english-1")
+    ('german-1', 'english-1')
+    """
+    own = props.get(HOME)
+    return own if isinstance(own, str) and own in ANALYSERS and home != UNICODE else home
+
+
 def analyser_of(text: str, home: str, among: Sequence[str] = ANALYSERS) -> str:
     """Returns the analyser of a text: that of the language with most of its stop words.
 
     Args:
         text: any text.
-        home: the repository's analyser, for texts in which no language has more of them than its
+        home: that of the node (`home_of`), for texts in which no language has more of them than its
             own; `unicode-1` is for all texts.
         among: the analysers to choose from, not empty; the first if `home` is not one of them.
 

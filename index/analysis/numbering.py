@@ -82,11 +82,17 @@ class TermNumbering:
         terms = compress(list(self._numbers), is_used.tolist())
         return {term.encode(): new for new, term in enumerate(terms)}, renumbered[numbers]
 
-    def numbers(self, texts: Sequence[str]) -> tuple[Numbers, Counts, Choices]:
+    def numbers(
+        self, texts: Sequence[str], homes: Sequence[str]
+    ) -> tuple[Numbers, Counts, Choices]:
         """Returns the numbers of the terms of all texts, (t,) in order, how many each text has,
-        (n,), and its analyser."""
+        (n,), and its analyser.
+
+        Args:
+            homes: the home analyser of each text.
+        """
         if len(texts) <= _FEW_TEXTS:
-            return self._one_by_one(texts)
+            return self._one_by_one(texts, homes)
         if len(self._chunks) > _CHUNKS_MAX or self._chunk_bytes > _CHUNK_BYTES_MAX:
             self._forget_chunks()
         parts = [folded_bytes(text) for text in texts]
@@ -94,7 +100,7 @@ class TermNumbering:
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         edges = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths + 1)])
         bounds = np.searchsorted(begins, edges)
-        choices = self._choices(chunks, bounds)
+        choices = self._choices(chunks, bounds, homes)
         first = int(choices[0])
         if bool((choices == first).all()):
             numbers, counts = self._numbered(chunks, bounds, first)
@@ -115,9 +121,11 @@ class TermNumbering:
         numbers = [known.setdefault(symbol, len(known)) for one in found for symbol in one]
         return np.array(numbers, np.uint32), np.array([len(one) for one in found], np.int64)
 
-    def _one_by_one(self, texts: Sequence[str]) -> tuple[Numbers, Counts, Choices]:
+    def _one_by_one(
+        self, texts: Sequence[str], homes: Sequence[str]
+    ) -> tuple[Numbers, Counts, Choices]:
         """Does the same for a few texts, where numbering their chunks first would not pay off."""
-        chosen = [analyser_of(text, self._home) for text in texts]
+        chosen = [analyser_of(text, home) for text, home in zip(texts, homes, strict=True)]
         found = [analyse(text, analyser) for text, analyser in zip(texts, chosen, strict=True)]
         known = self._numbers
         numbers = [known.setdefault(term, len(known)) for terms in found for term in terms]
@@ -127,11 +135,12 @@ class TermNumbering:
             np.array([ANALYSERS.index(analyser) for analyser in chosen], np.uint8),
         )
 
-    def _choices(self, chunks: Numbers, bounds: Counts) -> Choices:
-        """Returns the analyser of each text, given its chunks.
+    def _choices(self, chunks: Numbers, bounds: Counts, homes: Sequence[str]) -> Choices:
+        """Returns the analyser of each text, given its chunks and its home.
 
         Each chunk has a margin: the most that it can speak for any other language, less what it
-        speaks for the repository's. Only texts in which the sum is positive are looked at closely.
+        speaks for the repository's. Only texts in which the sum is positive are looked at closely,
+        and those with a home of their own.
         """
         choices = np.full(bounds.shape[0] - 1, ANALYSERS.index(self._home), np.uint8)
         if self._home == UNICODE:
@@ -139,13 +148,15 @@ class TermNumbering:
         margins = np.zeros(chunks.shape[0] + 1, np.int32)
         np.frombuffer(self._margins, np.int32).take(chunks, out=margins[:-1], mode="clip")
         # The sum of a text without chunks is that of the next chunk, which does no harm.
-        for text in np.flatnonzero(np.add.reduceat(margins, bounds[:-1]) > 0).tolist():
+        is_other = np.add.reduceat(margins, bounds[:-1]) > 0
+        is_other |= np.fromiter((one != self._home for one in homes), np.bool_, len(homes))
+        for text in np.flatnonzero(is_other).tolist():
             own = [
                 self._chunk_texts[one]
                 for one in chunks[bounds[text] : bounds[text + 1]].tolist()
                 if self._has_vote[one]
             ]
-            choices[text] = ANALYSERS.index(analyser_of_chunks(own, self._home))
+            choices[text] = ANALYSERS.index(analyser_of_chunks(own, homes[text]))
         return choices
 
     def _mixed(self, chunks: Numbers, bounds: Counts, choices: Choices) -> tuple[Numbers, Counts]:

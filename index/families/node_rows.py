@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ibidem.index.analysis import home_of
 from ibidem.index.analysis.numbering import TermNumbering
 from ibidem.index.arrays import Array, Bytes, Columns, bitmap_bytes, offsets, to_bitmap
 from ibidem.index.segments.identity import id_array
@@ -61,6 +62,7 @@ class NodeRows:
         self._symbol_counts: list[Array] = []
         self._analysers: list[Array] = []
         self._pending: list[str] = []
+        self._homes: list[str] = []
         self._pending_chars = 0
         self.term_count = 0
         """Terms in the texts analysed so far, which are all but the last few."""
@@ -85,6 +87,7 @@ class NodeRows:
             self._add_property(name, value)
         self._prop_counts.append(len(self._prop_numbers) - before)
         self._pending.append(text)
+        self._homes.append(home_of(node.props, self._analyser))
         self._pending_chars += len(text)
         if self._pending_chars > _PENDING_CHARS:
             self.number_terms()
@@ -148,7 +151,7 @@ class NodeRows:
 
     def number_terms(self) -> None:
         """Analyses the texts that have not been analysed yet."""
-        numbers, lengths, analysers = self._terms.numbers(self._pending)
+        numbers, lengths, analysers = self._terms.numbers(self._pending, self._homes)
         symbols, symbol_counts = self._terms.symbols(self._pending, lengths)
         self._term_numbers.append(numbers)
         self._lengths.append(lengths)
@@ -157,6 +160,7 @@ class NodeRows:
         self._symbol_counts.append(symbol_counts)
         self.term_count += len(numbers) + len(symbols)
         self._pending.clear()
+        self._homes.clear()
         self._pending_chars = 0
 
     def _child_columns(self, ordinals_of: Callable[[Bytes], Array], row: Array) -> Columns:

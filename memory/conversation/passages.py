@@ -37,7 +37,7 @@ def best_passage(text: str, question: str, home: str) -> Passage | None:
     the first. None if the text is not long, or has no term of the question.
 
     Args:
-        home: the analyser of the repository.
+        home: the home analyser of the text.
 
     >>> filler = "Nothing of note happened here. " * 100
     >>> best_passage(f"{filler}The gate broke. {filler}", "gate", "english-1").start > 2000

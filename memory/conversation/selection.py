@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from ibidem.index.analysis import home_of
 from ibidem.memory.conversation.answer import MessageAnswer
 from ibidem.memory.conversation.message import (
     MESSAGE,
@@ -138,7 +139,11 @@ def select(
         best.sort(key=lambda one: _time_key(one.messages[0]))
     every = (message for one in best for message in one.messages)
     home = revision.config.analyser
-    passages = {one.id: found for one in every if (found := best_passage(one.text, text, home))}
+    passages = {
+        one.id: found
+        for one in every
+        if (found := best_passage(one.text, text, home_of(one.props, home)))
+    }
     return _selection(best, ranked, scores, passages, scope.outside)
 
 

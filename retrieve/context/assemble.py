@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ibidem.index.analysis import home_of
 from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import NodeCid, RootCid
@@ -249,7 +250,7 @@ class _Making:
         self._nodes: dict[int, tuple[NodeCid, Node]] = {}
         self._texts: dict[int, str] = {}
         self._made: dict[int, Pack] = {}
-        self._matcher = Matcher(query, snapshot.config.analyser) if options.spans else None
+        self._matcher = Matcher(query) if options.spans else None
         view, valid = found.scope.view, query.valid
         visible = view.members
         if valid is not None:
@@ -396,13 +397,13 @@ class _Making:
             root=self._root(group.members[0]),
         )
         if self._options.overflow == EXCERPT and self._query.token_budget is not None:
-            text = members[nearest_first(found)[0]].text
-            home = self._snapshot.config.analyser
+            nearest = nearest_first(found)[0]
+            _, node = self._node(group.members[nearest])
             symbols = query_symbols(self._query)
             focus = focus_of(
-                text,
+                members[nearest].text,
                 self._query.text or "",
-                home,
+                self._home(node),
                 symbols,
                 sentences=self._options.sentences,
             )
@@ -456,17 +457,20 @@ class _Making:
                 None if (at := hit.spot) is None else at.index,
                 hit.score,
                 LaneScores(said),
-                self._spans(shown.get(hit.ordinal)),
+                self._spans(shown.get(hit.ordinal), node),
                 self._root(hit.ordinal),
             )
             for hit, (cid, node), said in zip(found, nodes, lanes, strict=True)
         )
 
-    def _spans(self, member: Member | None) -> tuple[Span, ...]:
+    def _home(self, node: Node) -> str:
+        return home_of(node.props, self._snapshot.config.analyser)
+
+    def _spans(self, member: Member | None, node: Node) -> tuple[Span, ...]:
         """Returns the ranges where a displayed hit matches, if the query requests spans."""
         if self._matcher is None or member is None:
             return ()
-        return self._matcher.spans(member.text)
+        return self._matcher.spans(member.text, self._home(node))
 
     def _name(self, group: Group, members: Sequence[Member], entry: Hit) -> tuple[str, str]:
         """Returns the scope of a pack and its name for people."""

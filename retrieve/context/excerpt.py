@@ -156,7 +156,7 @@ def focus_of(
     Args:
         text: any.
         question: its terms are those of the text's analyser.
-        home: the analyser of the root, for texts of no other language.
+        home: the home analyser of the text.
         symbols: those that the question is about.
         sentences: whether its pieces are sentences.
     """

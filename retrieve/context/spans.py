@@ -22,8 +22,7 @@ class Matcher:
     """Finds the phrases of a query or, if it has none, its terms, by the analyser of each text, and
     its symbols."""
 
-    def __init__(self, query: Query, home: str) -> None:
-        self._home = home
+    def __init__(self, query: Query) -> None:
         self._symbols = query_symbols(query)
         text = query.text or ""
 
@@ -35,9 +34,10 @@ class Matcher:
 
         self._phrases = phrases
 
-    def spans(self, text: str) -> tuple[Span, ...]:
-        """Returns half-open ranges of code points, ascending, without repeats."""
-        analyser = analyser_of(text, self._home)
+    def spans(self, text: str, home: str) -> tuple[Span, ...]:
+        """Returns half-open ranges of code points, ascending, without repeats; `home` is the home
+        analyser of the text."""
+        analyser = analyser_of(text, home)
         phrases = self._phrases(analyser)
         found = analyse_positions(text, analyser)
         terms = tuple(term for term, _, _ in found)

@@ -26,7 +26,7 @@ from dataclasses import field
 import numpy as np
 from pyroaring import BitMap
 
-from ibidem.index.analysis import analyse
+from ibidem.index.analysis import analyse, home_of
 from ibidem.index.analysis.names import NAMED_CHARS, Name, names_of
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
@@ -112,16 +112,15 @@ def _follow(
     """Follows the names of the question, then those of the seeds that the question does not
     have."""
     snapshot, text = scope.view.snapshot, scope.query.text or ""
-    analyser = snapshot.config.analyser
-    walk.follow(names_of(text, analyser), strength=UNIT)
+    walk.follow(names_of(text, snapshot.config.analyser), strength=UNIT)
     found = [_names_of_node(snapshot, seed, load, content) for seed in seeds]
-    if not any(found):
+    known = {home: frozenset(analyse(text, home)) for home, names in found if names}
+    if not known:
         return
-    known = frozenset(analyse(text, analyser))
     ids = snapshot.node_ids(np.array(seeds, np.uint32))
-    for rank, names in enumerate(found):
+    for rank, (home, names) in enumerate(found):
         walk.follow(
-            [name for name in names if not known.issuperset(name.terms)],
+            [name for name in names if not known[home].issuperset(name.terms)],
             strength=UNIT // (rank + 1),
             seed=(seeds[rank], NodeId(ids[rank].tobytes())),
         )
@@ -129,20 +128,21 @@ def _follow(
 
 def _names_of_node(
     snapshot: Snapshot, ordinal: int, load: Load, content: Content
-) -> Sequence[Name]:
-    """Returns the names of a node's text. Those of some nodes are cached with the snapshot, because
-    the same nodes answer many questions."""
-    cached: dict[int, Sequence[Name]] = snapshot.cache.setdefault(("names",), {})
-    names = cached.get(ordinal)
-    if names is None:
+) -> tuple[str, Sequence[Name]]:
+    """Returns the home analyser of a node's text, and its names by that. Those of some nodes are
+    cached with the snapshot, because the same nodes answer many questions."""
+    cached: dict[int, tuple[str, Sequence[Name]]] = snapshot.cache.setdefault(("names",), {})
+    found = cached.get(ordinal)
+    if found is None:
         (cid,) = snapshot.node_cids(np.array([ordinal], np.uint32))
         node, fields = load(cid), snapshot.config.fields
         own = content(node) if "content" in fields else None
-        names = names_of(node_text(node, fields, own)[:NAMED_CHARS], snapshot.config.analyser)
+        home = home_of(node.props, snapshot.config.analyser)
+        found = home, names_of(node_text(node, fields, own)[:NAMED_CHARS], home)
         for old in list(cached)[: max(0, len(cached) + 1 - CACHED_MAX)]:
             cached.pop(old, None)
-        cached[ordinal] = names
-    return names
+        cached[ordinal] = found
+    return found
 
 
 @record

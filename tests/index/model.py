@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tests.oracle.graph import edge_holds
 
-from ibidem.index.analysis import analyse, analyser_of, symbols_of
+from ibidem.index.analysis import analyse, analyser_of, home_of, symbols_of
 from ibidem.index.arrays import to_ordinals
 from ibidem.index.snapshot import Snapshot
 from ibidem.objects import codec
@@ -52,7 +52,7 @@ def terms_of(node: Node, graph: Graph, store: MemoryStore) -> Counter[str]:
     if isinstance(content, tuple):
         content = b"".join(store.get(cid) for cid in content)
     text = node_text(node, graph.config.fields, content)
-    words = analyse(text, analyser_of(text, graph.config.analyser))
+    words = analyse(text, analyser_of(text, home_of(node.props, graph.config.analyser)))
     return Counter(words + (symbols_of(text) if words else []))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from pyroaring import BitMap
 
-from ibidem.index.analysis import ANALYSERS, analyse, analyser_of, symbols_of
+from ibidem.index.analysis import ANALYSERS, analyse, analyser_of, home_of, symbols_of
 from ibidem.objects.ids import NodeId
 from ibidem.objects.root import Root
 from ibidem.objects.text import node_text
@@ -124,7 +124,7 @@ class FakeSnapshot:
         found = {}
         for node in self._node.values():
             text = node_text(node, self.config.fields, self.facts.content(node))
-            analyser = analyser_of(text, self.config.analyser)
+            analyser = analyser_of(text, home_of(node.props, self.config.analyser))
             words = analyse(text, analyser)
             found[node.id] = Terms(words + (symbols_of(text) if words else []))
             found[node.id].length = len(words)

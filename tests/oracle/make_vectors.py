@@ -22,6 +22,7 @@ from ibidem.retrieve.query.query import resolve
 from ibidem.retrieve.query.union import RootSet
 
 from .graph_world import random_walk_options, set_edges, with_edges
+from .home_world import home_facts, random_home_options
 from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .related_world import random_related_options, related_facts
@@ -73,6 +74,7 @@ def main() -> None:
     write("related", told("related", RELATED_ANCHORS, related_facts, random_related_options))
     write("symbols", told("symbols", SYMBOL_ANCHORS, SIGNED.facts, SIGNED.options))
     write("code", told("code", CODE_ANCHORS, CODE.facts, CODE.options))
+    write("homes", told("homes", ["7-a"], home_facts, random_home_options, is_led=has_text))
     write("history", histories())
     write("queries", subqueries())
     write("union", unions())
@@ -376,11 +378,20 @@ def subqueries() -> list[dict[str, Any]]:
     return cases
 
 
+def has_text(_: str, form: dict[str, Any], __: bytes) -> bool:
+    return form["text"] is not None
+
+
+def is_told(name: str, form: dict[str, Any], result: bytes) -> bool:
+    return name in dag_cbor.decode(result)["status"] or name in form["match"]
+
+
 def told(
     name: str,
     anchors: list[str],
     facts_of: Callable[..., Facts],
     options_of: Callable[[random.Random], dict[str, Any]],
+    is_led: Callable[[str, dict[str, Any], bytes], bool] = is_told,
 ) -> list[dict[str, Any]]:
     """Returns answers most of which depend on what is told of: a lane, or a part of `match`."""
     cases: list[dict[str, Any]] = []
@@ -397,8 +408,9 @@ def told(
         for _ in range(10 * QUERIES_EACH):
             query = resolve(facts.config, **options_of(rng))
             result = answer(world, query.form())
-            is_led = name in dag_cbor.decode(result)["status"] or name in query.form()["match"]
-            if len(queries) < QUERIES_EACH and (is_led or rng.random() < 0.05):
+            if len(queries) < QUERIES_EACH and (
+                is_led(name, query.form(), result) or rng.random() < 0.05
+            ):
                 queries.append({"query": query.encode().hex(), "result": result.hex()})
         if len(queries) < QUERIES_EACH:
             continue

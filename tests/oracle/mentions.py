@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.index.analysis import analyse, analyse_positions, analyser_of, home_of
 
 ONE = 2**20
 JOINT = re.compile(r"|[ '\u2019.-]| & ")
@@ -23,7 +23,9 @@ def mentioned(
 
     analyser = world.config.analyser
     documents = {
-        key: own_terms(world.indexed_text(world.nodes[key][1]), analyser) for key in sorted(view)
+        key: own_terms(world.indexed_text(node), home_of(node.props, analyser))
+        for key, (_, node) in sorted(world.nodes.items())
+        if key in view
     }
 
     def shown(key: bytes) -> bytes:
@@ -47,14 +49,12 @@ def mentioned(
 
     seeds = [key for _, key in first[: form["mentions"]["seeds"]]]
     question = form["text"] or ""
-    asked = set(analyse(question, analyser))
     total = led(names(question, analyser), None)
     for place, seed in enumerate(seeds):
-        own = [
-            name
-            for name in names(world.text(world.nodes[seed][1]), analyser)
-            if not set(name) <= asked
-        ]
+        node = world.nodes[seed][1]
+        home = home_of(node.props, analyser)
+        asked = set(analyse(question, home))
+        own = [name for name in names(world.text(node), home) if not set(name) <= asked]
         for key, units in led(own, seed).items():
             total[key] = total.get(key, 0) + ((ONE // (place + 1)) * units >> 20)
     others = {

@@ -24,6 +24,7 @@ from ibidem.index.analysis import (
     analyse_positions,
     analyser_of,
     code_words,
+    home_of,
     symbol_words,
     symbols_of,
 )
@@ -80,6 +81,9 @@ class World:
         if isinstance(node.content, tuple):
             return b"".join(self.source.get(part) for part in node.content)
         return node.content
+
+    def home(self, node: Node) -> str:
+        return home_of(node.props, self.config.analyser)
 
     def text(self, node: Node) -> str:
         return node_text(node, self.config.fields, self.content(node))
@@ -232,8 +236,8 @@ def likeness(world: World, form: dict[str, Any], one: bytes, other: bytes) -> fl
         rows = [[float(x) for x in vectors[key].to_array().tolist()] for key in (one, other)]
         return measure(rows[0], rows[1], "cosine")
     terms = [
-        set(analyse(text, analyser_of(text, world.config.analyser)))
-        for text in (world.text(world.nodes[key][1]) for key in (one, other))
+        set(analyse(world.text(node), analyser_of(world.text(node), world.home(node))))
+        for node in (world.nodes[key][1] for key in (one, other))
     ]
     return jaccard(terms[0], terms[1])
 
@@ -289,10 +293,12 @@ def lexical(
     home = world.config.analyser
     documents, analysers = {}, {}
     for key in view:
-        text = world.indexed_text(world.nodes[key][1])
-        terms = analyse(text, analyser_of(text, home))
+        node = world.nodes[key][1]
+        text = world.indexed_text(node)
+        analyser = analyser_of(text, world.home(node))
+        terms = analyse(text, analyser)
         if terms:
-            documents[key], analysers[key] = terms + symbols_of(text), analyser_of(text, home)
+            documents[key], analysers[key] = terms + symbols_of(text), analyser
     by = list(analysers.values())
     held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
     query = spoken(form["text"], home, held)

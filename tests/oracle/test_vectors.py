@@ -83,6 +83,7 @@ class Says:
         *cases("mentions"),
         *cases("symbols"),
         *cases("code"),
+        *cases("homes"),
         *cases("related"),
         *cases("history"),
         *cases("queries"),

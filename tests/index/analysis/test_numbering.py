@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ibidem.index.analysis import ANALYSERS, ENGLISH, analyse, analyser_of, numbering
+from ibidem.index.analysis import ANALYSERS, ENGLISH, HOME, analyse, analyser_of, home_of, numbering
 from ibidem.index.analysis.numbering import TermNumbering
 from ibidem.objects.gc_pause import gc_paused
 
@@ -77,6 +77,16 @@ def test_numbers_stand_for_the_terms_of_analyse(analyser: str, batches: list[lis
         ]
 
 
+@pytest.mark.parametrize("analyser", ANALYSERS)
+@settings(max_examples=30)
+@given(texts=_TEXTS, homes=st.lists(st.sampled_from(ANALYSERS), min_size=8, max_size=8))
+def test_texts_have_homes_of_their_own(analyser: str, texts: list[str], homes: list[str]) -> None:
+    homes = [home_of({HOME: one}, analyser) for one in homes[: len(texts)]]
+    assert _terms(TermNumbering(analyser), texts, homes) == [
+        analyse(text, analyser_of(text, home)) for text, home in zip(texts, homes, strict=True)
+    ]
+
+
 def test_many_chunks_fill_and_grow_the_table_and_stay_told_apart() -> None:
     found = TermNumbering(ENGLISH)
     texts = [" ".join(f"{kind}{number}" for number in range(3_000)) for kind in ("w", "x", "w")]
@@ -98,8 +108,8 @@ def test_what_is_remembered_of_chunks_is_bounded(monkeypatch: pytest.MonkeyPatch
 
 def test_terms_of_some_texts_are_those_that_these_have() -> None:
     found = TermNumbering(ENGLISH)
-    found.numbers(["alpha beta gamma"])
-    numbers, _, _ = found.numbers(["gamma delta", "gamma alpha"])
+    found.numbers(["alpha beta gamma"], [ENGLISH])
+    numbers, _, _ = found.numbers(["gamma delta", "gamma alpha"], [ENGLISH] * 2)
     vocabulary, renumbered = found.vocabulary(numbers)
     assert sorted(vocabulary.values()) == [0, 1, 2]
     terms = {number: term for term, number in vocabulary.items()}
@@ -111,7 +121,7 @@ def test_terms_of_some_texts_are_those_that_these_have() -> None:
 def test_a_numbering_ends_with_its_last_user_while_the_collector_is_paused() -> None:
     with gc_paused():
         found = TermNumbering(ENGLISH)
-        found.numbers(["retries of clients"] * 20)
+        found.numbers(["retries of clients"] * 20, [ENGLISH] * 20)
         is_alive = weakref.ref(found)
         del found
         assert is_alive() is None
@@ -125,10 +135,13 @@ def few(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def _terms(numbering: TermNumbering, texts: list[str]) -> list[list[str]]:
-    numbers, counts, choices = numbering.numbers(texts)
+def _terms(
+    numbering: TermNumbering, texts: list[str], homes: list[str] | None = None
+) -> list[list[str]]:
+    homes = homes or [numbering._home] * len(texts)
+    numbers, counts, choices = numbering.numbers(texts, homes)
     assert [ANALYSERS[one] for one in choices] == [
-        analyser_of(text, numbering._home) for text in texts
+        analyser_of(text, home) for text, home in zip(texts, homes, strict=True)
     ]
     vocabulary, numbers = numbering.vocabulary(numbers)
     names = {number: term.decode() for term, number in vocabulary.items()}

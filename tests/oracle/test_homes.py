@@ -1,0 +1,48 @@
+"""Nodes with a home analyser of their own: the engine is compared with the oracle."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import dag_cbor
+import pytest
+from tests.cases import by_suite
+
+from ibidem.index.analysis import HOME
+from ibidem.retrieve.query.query import resolve
+
+from .all_layouts import equal_in_all_layouts
+from .home_world import home_facts, random_home_options, rehomed
+from .oracle import World, answer
+from .world import finish
+
+
+@pytest.mark.parametrize("block", by_suite(range(16), fast=2, slow=6))
+def test_questions_to_nodes_with_homes_equal_the_oracle(block):
+    """[7-a]"""
+    for seed in range(block * 5, block * 5 + 5):
+        equal_in_all_layouts(seed, home_facts, rehomed, random_home_options)
+
+
+def test_homes_change_answers():
+    """Else the comparison above would show nothing."""
+    changed = 0
+    for seed in range(40):
+        facts = home_facts(random.Random(seed))
+        without = finish(
+            facts.config,
+            [_without_home(node) for node in facts.nodes],
+            *(facts.vectors, facts.sparse, facts.tombstones, facts.buffer),
+        )
+        form = resolve(facts.config, text="Gießkanne cheval").form()
+        found = [
+            dag_cbor.decode(answer(World(one.buffer, one.root), form))["items"]
+            for one in (facts, without)
+        ]
+        changed += [one["id"] for one in found[0]] != [one["id"] for one in found[1]]
+    assert changed > 3
+
+
+def _without_home(node):
+    return replace(node, props={key: one for key, one in node.props.items() if key != HOME})
