@@ -8,8 +8,8 @@ with a neighbour on each side, turns being parts of their session; `conversation
 thread of conversation memory, chosen from over all threads.
 
 `--evidence` measures something else: each conversation is one thread, and the columns are how often
-one of the first 5 and 10 selected turns is evidence, and the share of the evidence that
-`Conversations.context` shows in 1,000 and in 2,000 tokens.
+one of the first 5 and 10 selected turns is evidence, and the share of the evidence that is shown in
+1,000 and in 2,000 tokens by `Conversations.context` ("in") and `Repository.context` ("prompt").
 
 A session scores the best of its turns, ties by session number; any@k counts the questions for which
 a gold session is among the first k. A question whose evidence matches no turn is left out (9 of
@@ -164,6 +164,7 @@ def evidence(data: Collection) -> dict[str, float]:
         with ibidem.init("memory:") as repo:
             memory = Conversations(repo, author="bench")
             memory.append(conversation, [("user", turn["text"]) for turn in said], time=COMMITTED)
+            ords_by_id = {one.id: one.ord for one in memory.messages(conversation)}
             for query in data.queries:
                 grades = data.qrels.get(query["id"], {})
                 gold = {ords[turn] for turn, grade in grades.items() if grade and turn in ords}
@@ -178,6 +179,9 @@ def evidence(data: Collection) -> dict[str, float]:
                     )
                     shown = {one.ord for one in context.messages}
                     found[f"in {budget}"].append(len(gold & shown) / len(gold))
+                    prompt = repo.context(query["text"], thread=conversation, token_budget=budget)
+                    shown = {ords_by_id[hit.id] for pack in prompt.packs for hit in pack.hits}
+                    found[f"prompt {budget}"].append(len(gold & shown) / len(gold))
     figures = {name: round(sum(values) / len(values), 4) for name, values in found.items()}
     print(" ".join(f"{name} {value:.4f}" for name, value in figures.items()))
     return figures

@@ -31,6 +31,7 @@ from ibidem.objects.record import record
 from ibidem.repo.arguments import checked_time
 from ibidem.retrieve.access.policy import policy_of
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
+from ibidem.retrieve.context.sources import with_beside
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.options import default
 from ibidem.retrieve.query.predicate import VALUES_MAX
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import Item
 
 LIMIT_DEFAULT = 10
-NEIGHBOUR_SHARE = 0.5
-"""How much of its better neighbour's score a message has besides its own."""
 ORDERS = ("similarity", "chronological")
 _TIME_MIN = -(2**63)
 _PAGE = 64
@@ -181,18 +180,17 @@ def _beside(
     found = list(stored_of((item.node for item in ranked.items), scope.reader))
     by_key = {(one.thread, one.ord): own[one.id] for one in found}
 
-    def total(key: tuple[str, int]) -> float:
+    def beside(key: tuple[str, int]) -> list[tuple[str, int]]:
         thread, position = key
-        beside = (by_key.get((thread, position + step), 0.0) for step in (-1, 1))
-        return by_key.get(key, 0.0) + NEIGHBOUR_SHARE * max(beside)
+        return [(thread, position + step) for step in (-1, 1) if position + step >= 0]
 
-    totals = sorted(map(total, by_key), reverse=True)
-    least = totals[limit - 1] if limit is not None and len(totals) >= limit else 0.0
-    near = {(thread, position + step) for thread, position in by_key for step in (-1, 1)}
-    wanted = [key for key in sorted(near - by_key.keys()) if key[1] >= 0 and total(key) >= least]
-    found += scope.at(wanted)
-    found.sort(key=lambda one: -total((one.thread, one.ord)))
-    return found, {one.id: total((one.thread, one.ord)) for one in found}
+    totals = with_beside(by_key, beside)
+    best = sorted(map(totals.__getitem__, by_key), reverse=True)
+    least = best[limit - 1] if limit is not None and len(best) >= limit else 0.0
+    found += scope.at(sorted(key for key in totals.keys() - by_key if totals[key] >= least))
+    scores = {one.id: totals[one.thread, one.ord] for one in found}
+    found.sort(key=lambda one: -scores[one.id])
+    return found, scores
 
 
 def _first(messages: Iterable[Stored], scope: Scope, limit: int | None, kind: str) -> list[Unit]:

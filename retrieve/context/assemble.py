@@ -47,12 +47,14 @@ from ibidem.retrieve.context.sources import (
     conversation_order,
     documents_of,
     sources_of,
+    with_beside,
 )
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import EXCERPT, decisions
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.lexical.words import query_symbols
 from ibidem.retrieve.node_source import Content, NodeSource
+from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, origins, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.query import Query
@@ -203,17 +205,23 @@ def _drops(
     return Drops(first, reason, ids[counted:], scores)
 
 
-def _conversation(found: Ranked, thread: ThreadSequence, count: int) -> Ranked:
+def _conversation(found: Ranked, thread: ThreadSequence, source: Source) -> Ranked:
     """Returns the candidates of a conversation with its newest messages among them; those that the
     question does not find have a score of 0."""
-    ranking = found.ranking
-    ordinals, positions = conversation_order(
-        ranking.ordinals,
-        thread,
-        count,
-    )
-    scores = [0.0 if one < 0 else ranking.score(one) for one in positions]
-    made = SnapshotRanking(found.scope.view.snapshot, ordinals, np.array(scores, np.float64))
+    snapshot, ranking = found.scope.view.snapshot, found.ranking
+    scores = {
+        one: ranking.score(position) for position, one in enumerate(ranking.ordinals.tolist())
+    }
+    if source.options.beside:
+        scores = with_beside(scores, thread.beside)
+        ordinals = np.array(list(scores), np.uint32)
+        values = np.array(list(scores.values()), np.float64)
+        best = ordinals[rank(values, snapshot.node_ids(ordinals))].tolist()
+    else:
+        best = list(scores)
+    order = conversation_order(best, thread.newest_first[: source.recent])
+    values = np.array([scores.get(one, 0.0) for one in order], np.float64)
+    made = SnapshotRanking(snapshot, np.array(order, np.uint32), values)
     return replace(found, ranking=made)
 
 
@@ -261,7 +269,7 @@ class _Making:
         if source.name == CONVERSATION:
             messages = found.scope.nodes.members & snapshot.label(MESSAGE)
             sequences = thread = ThreadSequence(snapshot, visible, messages)
-            self.found = found = _conversation(found, thread, source.recent)
+            self.found = found = _conversation(found, thread, source)
         elif options.expand == EDGES or source.name == FACTS:
             sequences = None
         elif valid is not None:

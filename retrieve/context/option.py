@@ -28,7 +28,7 @@ from ibidem.objects.record import record
 from ibidem.retrieve.context.source_option import Sources, resolve_sources
 from ibidem.retrieve.context.window import CUT, EXCERPT
 from ibidem.retrieve.query import checks, option_checks
-from ibidem.retrieve.query.options import CUTTING, OF_PACKS, default
+from ibidem.retrieve.query.options import OF_PACKS, RULES, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
@@ -38,7 +38,7 @@ _OF_DOCUMENTS = ("source", SECTION)
 PART_TOKENS_MIN = 20
 """Fewer tokens of a text are a few words, which say nothing to a reader."""
 
-_OPTIONAL = frozenset({"sources", "dedupe", *CUTTING})
+_OPTIONAL = frozenset({"sources", "dedupe", *RULES})
 """The fields that are not in every canonical form."""
 
 
@@ -107,11 +107,13 @@ class PackOptions:
     sentences: bool = False
     """Whether texts are cut at the ends of sentences. It is no option: only questions of before
     have them cut at the ends of lines."""
+    beside: bool = False
+    """Whether messages count for those beside them. It is no option: only questions of before, and
+    those without a conversation, have it not."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, but `sources` only if there are several,
-        `dedupe` only if it is not by text, `least` only if it is not 0, and `sentences` only if
-        texts are cut there."""
+        `dedupe` only if it is not by text, and the rules that no option sets only if they hold."""
         sources = {} if self.sources is None else {"sources": self.sources.form()}
         return {
             "expand": self.expand,
@@ -127,6 +129,7 @@ class PackOptions:
             **({} if self.dedupe is None else {"dedupe": self.dedupe.form()}),
             **({"least": self.least} if self.least else {}),
             **({"sentences": True} if self.sentences else {}),
+            **({"beside": True} if self.beside else {}),
         }
 
     def policy(self) -> dict[str, Any]:
@@ -140,7 +143,7 @@ class PackOptions:
         """Returns the options of a canonical form."""
         if not isinstance(form, dict) or form.keys() - _OPTIONAL != cls().form().keys():
             raise InvalidInputError(f"packs: got {checks.show(form)}, expected its nine fields")
-        nested = ("edges", "dedupe", *CUTTING)
+        nested = ("edges", "dedupe", *RULES)
         flat = {name: value for name, value in form.items() if name not in nested}
         edges = form["edges"]
         if edges is not None:
@@ -160,11 +163,16 @@ class PackOptions:
             }
         )
         assert isinstance(made, cls), "BUG: one class of options"
-        return replace(made, least=_least(form), sentences=_sentences(form))
+        beside = _holds(form, "beside")
+        if beside and not made.beside:
+            raise InvalidInputError(
+                "packs.beside: got it where no conversation is asked, expected nothing"
+            )
+        return replace(made, least=_least(form), sentences=_sentences(form), beside=beside)
 
-    def cutting_like(self, recorded: Self) -> Self:
-        """Returns the options, with packs cut as those of a recorded question are."""
-        return replace(self, **{name: getattr(recorded, name) for name in CUTTING})
+    def ruled_like(self, recorded: Self) -> Self:
+        """Returns the options by the rules of those of a recorded question."""
+        return replace(self, **{name: getattr(recorded, name) for name in RULES})
 
 
 def _least(form: Mapping[str, object]) -> int:
@@ -172,11 +180,16 @@ def _least(form: Mapping[str, object]) -> int:
 
 
 def _sentences(form: Mapping[str, object]) -> bool:
-    if _is_cut(form, "sentences") and form["sentences"] is not True:
+    return _is_cut(form, "sentences") and _holds(form, "sentences")
+
+
+def _holds(form: Mapping[str, object], name: str) -> bool:
+    """Returns whether a form has a field that is true wherever it is."""
+    if name in form and form[name] is not True:
         raise InvalidInputError(
-            f"packs.sentences: got {checks.show(form['sentences'])}, expected true or nothing"
+            f"packs.{name}: got {checks.show(form[name])}, expected true or nothing"
         )
-    return "sentences" in form
+    return name in form
 
 
 def _is_cut(form: Mapping[str, object], name: str) -> bool:
@@ -219,6 +232,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     )
     overflow = option_checks.option("overflow", values["overflow"])
     is_cut = overflow in (CUT, EXCERPT)
+    sources = None if values["sources"] is None else resolve_sources(values["sources"])
     return PackOptions(
         expand,
         around,
@@ -229,10 +243,11 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         option_checks.option("nodes_max", values["nodes_max"]),
         option_checks.option("spans", values["spans"]),
         _walk(values) if is_walk else None,
-        None if values["sources"] is None else resolve_sources(values["sources"]),
+        sources,
         _dedupe(given, values, expand),
         PART_TOKENS_MIN if is_cut else 0,
         is_cut,
+        sources is not None and sources.has_conversation,
     )
 
 

@@ -170,6 +170,7 @@ class ThreadSequence(Sequences):
         self.newest_first = tuple(reversed(listed))
         """The messages of the thread, the newest first."""
         self._messages = messages
+        self._indices = {ordinal: index for index, ordinal in enumerate(self.newest_first)}
         if listed:
             self._thread = top = super()._top(listed[0])
             self._sequences[top] = Sequence(
@@ -179,6 +180,13 @@ class ThreadSequence(Sequences):
                 (0,) * len(listed),
                 (Container(top, -1, 0, len(listed)),),
             )
+
+    def beside(self, ordinal: int) -> tuple[int, ...]:
+        """Returns the messages just before and after a message; none for another node."""
+        at = self._indices.get(ordinal)
+        if at is None:
+            return ()
+        return self.newest_first[max(0, at - 1) : at] + self.newest_first[at + 1 : at + 2]
 
     def _top(self, ordinal: int) -> int:
         return self._thread if ordinal in self._messages else super()._top(ordinal)

@@ -34,6 +34,11 @@ class Sources:
     facts: int = default("sources.facts")
     conversation: int = default("sources.conversation")
 
+    @property
+    def has_conversation(self) -> bool:
+        """Whether a conversation has a share."""
+        return self.thread is not None and self.conversation > 0
+
     def form(self) -> dict[str, Any]:
         """Returns the canonical form, every field present."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
@@ -49,6 +54,6 @@ def resolve_sources(given: object) -> Sources:
         InvalidInputError: an option is unknown, or of the wrong type or size; the message names it.
     """
     found = Sources(**option_checks.parts("sources", option_checks.filled("sources", given) or {}))
-    if not found.documents + found.facts + (found.thread is not None) * found.conversation:
+    if not (found.documents or found.facts or found.has_conversation):
         raise InvalidInputError("sources: got shares of 0, expected a source with a share")
     return found

@@ -14,21 +14,21 @@ Spec: packs 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain, zip_longest
+from typing import TypeVar
 
-import numpy as np
 from pyroaring import BitMap
 
 from ibidem.objects.record import record
 from ibidem.retrieve.context.option import NEIGHBORS, PackOptions
-from ibidem.retrieve.context.sequence import ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS, Sources
 from ibidem.retrieve.filter import NodeSet, universe
 from ibidem.retrieve.listing import Order, list_nodes
 from ibidem.retrieve.node_source import Load
-from ibidem.retrieve.protocol import Ordinals, Snapshot
+from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.predicate import And, Between, Equal, Exists, Not, OneOf, Or, Predicate
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.query.settings import of_conversations
@@ -36,8 +36,13 @@ from ibidem.retrieve.query.validity import Valid
 from ibidem.retrieve.records.record import LAYERS, NAMESPACES, STANDING
 
 MESSAGE, SUMMARY = "Message", "Summary"
+BESIDE_SHARE = 0.5
+"""How much of the score of the better of the two messages beside it a message has besides its
+own."""
 _OF_FACTS = tuple(map(str, LAYERS))
 _OF_CONVERSATIONS = ("Thread", "ThreadPart", MESSAGE, SUMMARY)
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @record
@@ -84,7 +89,7 @@ def sources_of(snapshot: Snapshot, query: Query, options: PackOptions, load: Loa
     if sources.facts:
         own = replace(dated, labels=_OF_FACTS, where=_standing(sources))
         found.append(Source(FACTS, own, alone, sources.facts))
-    if sources.thread is not None and sources.conversation:
+    if sources.has_conversation:
         where = And((Equal("thread", sources.thread), Between("created_at", None, sources.as_of)))
         window, outside = _window(snapshot, replace(dated, labels=(MESSAGE,), where=where), load)
         own = replace(dated, labels=(MESSAGE, SUMMARY), where=And((*where.parts, *window)))
@@ -145,30 +150,35 @@ def _standing(sources: Sources) -> Predicate:
     return And((status, *owners))
 
 
-def conversation_order(
-    ranked: Ordinals, thread: ThreadSequence, count: int
-) -> tuple[Ordinals, list[int]]:
+def with_beside(
+    own: Mapping[Key, float], beside: Callable[[Key], Iterable[Key]]
+) -> dict[Key, float]:
+    """Returns the scores of some messages and of those beside them: the own score, 0 without one,
+    and a share of the best score beside it. What was said just before and after is about the same.
+
+    >>> with_beside({3: 1.0}, lambda at: (at - 1, at + 1))
+    {3: 1.0, 2: 0.5, 4: 0.5}
+    """
+    return {
+        one: own.get(one, 0.0)
+        + BESIDE_SHARE * max((own.get(other, 0.0) for other in beside(one)), default=0.0)
+        for one in dict.fromkeys(chain(own, *map(beside, own)))
+    }
+
+
+def conversation_order(best: Sequence[int], newest: Sequence[int]) -> list[int]:
     """Returns the hits of a conversation: alternately the next newest message and the next best,
     no message twice.
 
     Args:
-        ranked: what the question is about, best first.
-        thread: the messages of the thread in their order.
-        count: the number of newest messages.
+        best: what the question is about, best first.
+        newest: messages that are there whatever the question, the newest first.
 
-    Returns:
-        Ordinals, and for each its position in `ranked`, -1 without one.
+    >>> conversation_order([5, 2, 9, 1], [9, 8])
+    [9, 5, 8, 2, 1]
     """
-    newest = thread.newest_first[:count]
-    best = ranked.tolist()
-    positions = {ordinal: position for position, ordinal in enumerate(best)}
-    merged = [
-        one
-        for index in range(max(len(newest), len(best)))
-        for one in (*newest[index : index + 1], *best[index : index + 1])
-    ]
-    order = list(dict.fromkeys(merged))
-    return np.array(order, np.uint32), [positions.get(one, -1) for one in order]
+    pairs = zip_longest(newest, best)
+    return list(dict.fromkeys(one for pair in pairs for one in pair if one is not None))
 
 
 class SourceOrder:

@@ -27,7 +27,7 @@ from ibidem.index.analysis.symbols import code_words, symbol_words
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.query import checks, option_checks
-from ibidem.retrieve.query.options import CUTTING, default, defaults
+from ibidem.retrieve.query.options import RULES, default, defaults
 
 OR, AND = "or", "and"
 WHERE_THEY_COUNT = frozenset({"symbols", "code", "related"})
@@ -145,7 +145,7 @@ def requested_options(name: str, form: Any) -> Any:
         options = {key: value for key, value in form.items() if key not in WHERE_THEY_COUNT}
         return {**options, "fuzzy": _requested_fuzzy(form["fuzzy"])}
     if name == "packs" and isinstance(form, dict):
-        return {key: value for key, value in form.items() if key not in CUTTING}
+        return {key: value for key, value in form.items() if key not in RULES}
     return form
 
 

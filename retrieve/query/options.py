@@ -28,9 +28,9 @@ LIMIT_OF_PACKS = 5
 FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near"}
 """The options of packs that the command line and the explorer request if nothing else is given, as
 the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table hold."""
-CUTTING = ("least", "sentences")
-"""The fields of packs that no option sets: how this release cuts texts. Questions that were
-recorded before lack the last one or both, and are answered as they were."""
+RULES = ("least", "sentences", "beside")
+"""The fields of packs that no option sets: the rules of this release. Questions that were recorded
+before lack some, and are answered as they were."""
 
 DAY = 86_400_000_000
 

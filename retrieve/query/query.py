@@ -156,11 +156,11 @@ class Query:
 
     def counting_like(self, recorded: Query) -> Self:
         """Returns the query by the rules of a recorded one: with those symbols, words of code and
-        swaps alone that it counts (`Match`), and with packs cut as its packs are. So what was asked
-        before there were such rules is answered as it was."""
+        swaps alone that it counts (`Match`), and with packs by the rules of its packs. So what was
+        asked before there were such rules is answered as it was."""
         packs = self.packs
         if packs is not None and recorded.packs is not None:
-            packs = packs.cutting_like(recorded.packs)
+            packs = packs.ruled_like(recorded.packs)
         return replace(self, match=self.match.counting_like(recorded.match), packs=packs)
 
     def form(self) -> dict[str, Any]:

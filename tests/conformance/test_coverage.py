@@ -22,8 +22,7 @@ CITED = {
     "test_text_joins_the_fields_that_exist_in_the_order_asked_for",
     "5.1-f": "tests/objects/test_location.py::"
     "test_a_source_over_the_limits_is_refused_before_it_is_put_together",
-    "5.1-h": "tests/ingest/test_language.py::"
-    "test_all_parts_but_code_have_the_home_of_the_document",
+    "5.1-h": "tests/ingest/test_language.py::test_all_parts_but_code_have_the_home_of_the_document",
     "5.12-b": "tests/repo/runs/test_shapes.py::"
     "test_bytes_in_a_step_that_are_not_canonical_are_refused_by_both_engines",
     "5.6-a": "tests/objects/tree/test_build.py::test_insertion_order_does_not_change_the_tree",

@@ -53,6 +53,7 @@ CITED = {
     "10-b": (CONTEXT, "test_a_fact_that_does_not_hold_is_left_out"),
     "10-c": (CONTEXT, "test_the_last_messages_are_there_whatever_the_question"),
     "10-e": (CONTEXT, "test_every_source_has_a_citation_that_is_true"),
+    "10-g": (CONTEXT, "test_a_message_counts_for_those_beside_it"),
     "10-f": (WINDOW, "test_a_context_searches_the_window_and_shows_summaries"),
 }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 import ibidem
 from ibidem.objects.errors import ErrorKind, InvalidInputError
+from ibidem.retrieve.context.option import PackOptions, resolve_packs
 
 HANDBOOK = """# Retries
 
@@ -58,7 +60,69 @@ def test_documents_facts_and_the_conversation_are_apart(repo):
     assert titles(repo.context(QUESTION, facts=0)) == ["handbook.md > Retries"]
     assert set(titles(repo.context(QUESTION, documents=0))) == {"Semantic"}
     only = repo.context(QUESTION, thread="support", documents=0, facts=0, recent=1)
-    assert titles(only) == ["support > message 5, assistant", "support > message 1, assistant"]
+    found = titles(only)
+    assert found[:2] == ["support > message 5, assistant", "support > message 1, assistant"]
+    assert set(found[2:]) == {"support > message 0, user", "support > message 2, user"}
+
+
+def test_a_message_counts_for_those_beside_it():
+    """packs 10-g, against what the messages score by themselves."""
+    rng = random.Random(3)
+    words = ["tea", "gate", "mill", "pine", "rust", "salt"]
+    said = [("user", " ".join(rng.choices(words, k=6))) for _ in range(30)]
+    repo = ibidem.init("memory:")
+    repo.conversations.append("a", said)
+    ids = [one.id for one in repo.conversations.messages("a")]
+    for question in ("tea gate", "rust", "mill salt pine"):
+        ranked = repo.retrieve(question, label="Message", where={"thread": "a"}, limit=None).items
+        own = {item.id: item.score for item in ranked}
+        total = {
+            one: own.get(one, 0.0)
+            + max(own.get(other, 0.0) for other in (ids[at - 1 : at] + ids[at + 1 : at + 2])) / 2
+            for at, one in enumerate(ids)
+        }
+        expected = sorted(((-score, one) for one, score in total.items() if score), key=repr)
+        context = repo.context(question, thread="a", recent=0, limit=None, token_budget=None)
+        found = [(-pack.score, pack.hits[0].id) for pack in context.packs]
+        assert sorted(found, key=repr) == expected
+        assert found == sorted(found, key=lambda pair: (pair[0], pair[1].raw))
+
+
+def test_a_question_of_before_does_not_count_what_is_beside(repo, monkeypatch):
+    """packs 1-b."""
+    options = {"thread": "support", "documents": 0, "facts": 0, "recent": 1}
+
+    def of_before(given):
+        return replace(resolve_packs(given), beside=False)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ibidem.retrieve.context.option.resolve_packs", of_before)
+        before = repo.context(QUESTION, **options).packs
+    assert "beside" not in before.query.form()["packs"]
+    assert [one.text for one in before] == ["Fine.", "Is a request that failed lost?"]
+    assert repo.receipts.replay(before.receipt).to_bytes() == before.to_bytes()
+    now = repo.context(QUESTION, **options).packs.query
+    assert now.counting_like(before.query).encode() == before.query.encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"beside": False}, "true or nothing"),
+        ({"beside": 0.5}, "true or nothing"),
+        ({"sources": {"thread": None}}, "no conversation"),
+    ],
+)
+def test_only_a_question_about_a_conversation_counts_what_is_beside(repo, change, expected):
+    """packs 1-b."""
+    packs = repo.context(QUESTION, thread="support").packs.query.form()["packs"]
+    assert "beside" not in repo.context(QUESTION).packs.query.form()["packs"]
+    changed = {
+        name: {**packs[name], **value} if isinstance(value, dict) else value
+        for name, value in change.items()
+    }
+    with pytest.raises(InvalidInputError, match=rf"packs\.beside.*{expected}"):
+        PackOptions.from_form({**packs, **changed})
 
 
 def test_with_documents_alone_the_bytes_are_those_of_a_prompt():

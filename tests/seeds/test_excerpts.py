@@ -331,7 +331,7 @@ def test_a_question_of_before_is_cut_where_a_line_ends():
     assert now.form()["sentences"] is True
     before = replace(now, sentences=False)
     assert "sentences" not in before.form()
-    assert now.cutting_like(before) == before
+    assert now.ruled_like(before) == before
     ends = []
     for options in (now, before):
         part = cut_to_fit(
