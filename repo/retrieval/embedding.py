@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from ibidem.embed.protocol import Embedder, SparseEncoder, SparseRow
     from ibidem.repo.core import Core
 
+_HINT_EMBEDDER = (
+    "pass embedder= or call use_embedder before, such as ibidem.embed.minilm.ExactMiniLM(FOLDER) "
+    "with the folder that 'repo embed install minilm' prints; degrade=True or model=None ranks by "
+    "words alone"
+)
 _HINT_FILL = "run 'repo embed --model MODEL' to make its vectors"
 
 
@@ -59,7 +64,7 @@ def query_vectors(
             raise InvalidInputError(
                 f"model: no embedder is in use for {name!r}{others}",
                 kind=ErrorKind.UNKNOWN_MODEL,
-                hint="pass embedder=, call use_embedder before, or ask with model=None by words",
+                hint=_HINT_EMBEDDER,
             )
     checked_embedder(embedder)
     name = check_text("model", model if model is not None else embedder.name)

@@ -46,6 +46,8 @@ def test_without_the_model_words_alone_rank_where_that_is_allowed(repo):
     with pytest.raises(InvalidInputError) as caught:
         repo.retrieve("sings")
     assert caught.value.kind is ErrorKind.UNKNOWN_MODEL
+    for way in ("use_embedder", "'repo embed install minilm'", "degrade=True"):
+        assert way in str(caught.value.hint)
     answer = repo.retrieve("sings", degrade=True)
     assert [item.node.id for item in answer] == [item.node.id for item in words]
     (warning,) = answer.warnings
