@@ -22,7 +22,7 @@ from ibidem.repo.erasure.guard import NOTHING_ERASED, Erased, read_erased
 from ibidem.repo.event_commit import with_events
 from ibidem.repo.events import NOTES
 from ibidem.repo.operation_log import OperationLog
-from ibidem.repo.state import State
+from ibidem.repo.state import STAGE_CELL, State
 from ibidem.repo.transaction.changeset import ChangeSet, Published
 from ibidem.repo.transaction.reconcile import RECORD, UNMOVED, Reconciled, Reconciliation
 
@@ -161,8 +161,7 @@ class BranchPublisher:
             raise ConflictError(
                 f"{self._full_name}: the branch has no commit any more, and the change was made on "
                 "one",
-                hint="'repo redo' brings back what was undone, 'repo undo --staged' drops what is "
-                "staged",
+                hint=self._hint_gone(),
             )
         if self._has_moved(now):
             raise ConflictError(
@@ -220,6 +219,17 @@ class BranchPublisher:
         if erasures == self._erasures:
             return NOTHING_ERASED
         return read_erased(self._operations.store, erasures)
+
+    def _hint_gone(self) -> str:
+        """Returns how to bring the branch back, whether it was deleted or its commits undone."""
+        name = self._full_name.removeprefix(refs.HEADS)
+        hint = (
+            f"'repo branch {name} --at {self._base_commit}' creates it again where the change was "
+            "made; 'repo redo' does if its commits were undone"
+        )
+        if STAGE_CELL in self._cells:
+            return f"{hint}; 'repo undo --staged' drops what is staged"
+        return hint
 
     def _has_moved(self, now: Tip) -> bool:
         return self._on_conflict == UNMOVED and now.commit != self._base_commit

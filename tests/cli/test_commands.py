@@ -225,10 +225,11 @@ def test_branches_tags_and_switching(notes: Run, data: Data):
     assert data("status")["branch"] == "other"
 
 
-def test_undo_says_what_stays_staged_and_a_commit_of_it_how_to_go_on(run: Run):
+def test_undo_says_what_stays_staged_and_a_commit_of_it_how_to_go_on(run: Run, data: Data):
     run("init")
     run("node", "add", "Note", "--summary", "one", "--key", "one")
     run("commit", "-m", "one")
+    head = data("status")["head"]
     assert "still staged" not in run("undo").stderr
     run("redo")
     run("node", "add", "Note", "--summary", "two", "--key", "two")
@@ -236,7 +237,11 @@ def test_undo_says_what_stays_staged_and_a_commit_of_it_how_to_go_on(run: Run):
     refused = run("commit", "-m", "two", code=11).stderr
     assert "the branch has no commit any more" in refused
     assert "'repo redo'" in refused
+    assert "'repo undo --staged'" in refused
+    assert f"'repo branch main --at {head}'" in refused
     assert "still staged: 1 node added" in run("redo").stderr
+    run("undo")
+    run("branch", "main", "--at", head)
     run("commit", "-m", "two")
 
 

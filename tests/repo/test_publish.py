@@ -163,9 +163,15 @@ def test_a_branch_deleted_under_a_writer_is_a_conflict(filled: Repository) -> No
     filled.branch("side")
     tx = filled.transaction(branch="side")
     tx.update_node(A, summary="x")
+    base = filled.resolve("side")
     filled.delete_branch("side")
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError) as caught:
         tx.publish()
+    assert f"'repo branch side --at {base}'" in str(caught.value.hint)
+    assert "staged" not in str(caught.value.hint)
+    filled.branch("side", at=base)
+    with filled.transaction(branch="side") as again:
+        again.update_node(A, summary="x")
 
 
 def test_a_writer_on_another_branch_is_not_disturbed(filled: Repository) -> None:
