@@ -81,7 +81,7 @@ def command(
         more = answer.assessment_json(found, neighbours) if assess else {}
         output.emit("packs", {**_json(found, source, names, summary), **more})
         return
-    output.note(*answer.empty_lines(found))
+    output.note(*answer.empty_lines(found), *answer.skipped_lines(found))
     output.note(*answer.warning_lines(found.warnings), *answer.model_lines(found, options))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     lines = answer.summary_lines(found, summary)
@@ -123,7 +123,8 @@ def _stream(
     if session.json:
         output.emit_line({"schema": "ibidem/packs/1", **_json(found, source, names), "items": []})
         return
-    output.note(*answer.empty_lines(found), *answer.warning_lines(found.warnings))
+    output.note(*answer.empty_lines(found), *answer.skipped_lines(found))
+    output.note(*answer.warning_lines(found.warnings))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     output.say(*packs.end_lines(found, receipt, explain=explain))
     if explain:

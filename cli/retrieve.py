@@ -98,7 +98,7 @@ def command(
     output.note(*answer.warning_lines(result.warnings), *answer.model_lines(result, options))
     if erased:
         output.note(f"left out because they were erased: {', '.join(sorted(set(erased)))}")
-    output.note(*answer.empty_lines(result))
+    output.note(*answer.empty_lines(result), *answer.skipped_lines(result))
     if explain:
         from ibidem.cli.render.chart import terminal_chart
 

@@ -229,6 +229,20 @@ def empty_lines(result: Answer[AnswerItem]) -> list[str]:
     return [faint(reason)]
 
 
+def skipped_lines(result: Answer[AnswerItem]) -> list[str]:
+    """Returns that the best match did not fit the budget where others did, with what it costs;
+    nothing where the score is not the order."""
+    query = result.query
+    if not result.items or not result.dropped or query.rerank is not None or query.mmr is not None:
+        return []
+    best = result.dropped[0]
+    if best.tokens is None or best.score <= max(item.score for item in result.items):
+        return []
+    cost = plural(best.tokens, "token")
+    more = f"allow more, such as --budget {best.tokens}"
+    return [faint(f"the best match, node {best.id}, did not fit with {cost}: {more}")]
+
+
 def warning_lines(warnings: Iterable[AnswerWarning | ServedWarning]) -> list[str]:
     """Returns the warnings, for standard error."""
     lines = []

@@ -165,6 +165,22 @@ def test_an_answer_without_packs_says_why(notes: Run) -> None:
         assert "nothing matches" not in notes("packs", "retries", *options).stderr
 
 
+def test_the_best_match_that_does_not_fit_is_named(run: Run, data: Data) -> None:
+    run("init")
+    best = run("node", "add", "Note", "--summary", "bridge toll " * 30).stdout.strip()
+    run("node", "add", "Note", "--summary", "The river is under the bridge.")
+    run("commit", "-m", "notes")
+    assert data("retrieve", "bridge toll")["items"][0]["id"] == best
+    for command in (("retrieve",), ("packs", "--overflow", "skip")):
+        shown = run(*command, "bridge toll", "--budget", "20")
+        assert "The river" in shown.stdout
+        assert f"the best match, node {best}, did not fit with " in shown.stderr
+        needed = shown.stderr.rpartition("--budget ")[2].split()[0]
+        assert "toll" in run(*command, "bridge toll", "--budget", needed).stdout
+        assert "best match" not in run(*command, "bridge toll").stderr
+        assert "best match" not in run(*command, "bridge toll", "--budget", "1").stderr
+
+
 def test_show_of_a_path_without_a_document_says_what_it_expects(notes: Run) -> None:
     shown = notes("show", "notes/nothing.md", code=3).stderr
     assert "name: got 'notes/nothing.md', expected a document at HEAD, a revision or an id" in shown
