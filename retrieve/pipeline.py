@@ -22,6 +22,7 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader, restrict
 from ibidem.retrieve.answer.answer import Answer, AnyItem
@@ -49,6 +50,7 @@ from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.semantics import rules
+from ibidem.retrieve.shown_title import title_of_part
 from ibidem.retrieve.sparse import rank_sparse
 from ibidem.retrieve.subquery_lane import RunLanes, check_models, run_subqueries
 from ibidem.retrieve.tokens import check_estimator
@@ -92,6 +94,7 @@ def execute(
     )
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
     scored = found.lane_scores(ordinals)
+    contested = _contested(snapshot)
     items = tuple(
         Item(
             one.node,
@@ -103,6 +106,7 @@ def execute(
             paths,
             () if found.mentions is None else found.mentions.mentions(ordinal),
             root,
+            _title_in_conflict(found, contested, ordinal),
         )
         for one, scores, paths, ordinal, root in zip(
             packed.taken,
@@ -119,6 +123,19 @@ def execute(
     open_conflicts = count_conflicted(snapshot, ordinals)
     warnings = found.warnings(stale, open_conflicts, [item.rendered for item in items])
     return found.answer(items, packed.drops, packed.counts, warnings, found.direct())
+
+
+def _title_in_conflict(found: Ranked, contested: BitMap, ordinal: int) -> str:
+    """Returns where a part in conflict stands, because it has no location if only another version
+    of its document has it; empty for any other node."""
+    if ordinal not in contested:
+        return ""
+    snapshot = found.scope.view.snapshot
+
+    def read(one: int) -> Node:
+        return found.reader.load(snapshot.node_cids(np.array([one], np.uint32))[0])
+
+    return title_of_part(snapshot, found.scope.view.members, ordinal, read)
 
 
 def origins(
@@ -424,9 +441,13 @@ def _queries_warnings(query: Query, status: Mapping[str, LaneStatus]) -> Iterato
 def count_conflicted(snapshot: Snapshot, ordinals: Ordinals) -> int:
     """Returns the number of the nodes that are in conflict, or are part of a document only on some
     sides of a conflict."""
+    return len(_contested(snapshot) & BitMap(ordinals))
+
+
+def _contested(snapshot: Snapshot) -> BitMap:
     if not snapshot.conflicted:
-        return 0
-    return len(cached(snapshot, ("conflicted",), lambda: _in_conflict(snapshot)) & BitMap(ordinals))
+        return BitMap()
+    return cached(snapshot, ("conflicted",), lambda: _in_conflict(snapshot))
 
 
 def _in_conflict(snapshot: Snapshot) -> BitMap:

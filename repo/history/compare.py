@@ -69,7 +69,8 @@ class Placed:
     """The first line of its text."""
     lanes: Mapping[str, LaneScore]
     location: str = ""
-    """Path, lines and headings; empty for a node of no document, and where nobody looked it up."""
+    """Path, lines and headings, or the thread of a message; empty for another node of no document,
+    and where nobody looked it up."""
 
 
 @record

@@ -35,6 +35,7 @@ from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
+from ibidem.retrieve.shown_title import title_of_message
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.locator import Locator
     from ibidem.retrieve.answer.stated import Stated
     from ibidem.retrieve.answer.summary import Summary
+    from ibidem.retrieve.context.pack import Pack
     from ibidem.retrieve.query.union import RootSet
     from ibidem.retrieve.recall.direct_answer import DirectAnswer
     from ibidem.retrieve.records.item import RecordGraph
@@ -233,11 +235,20 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         return printed(self)
 
     def titles(self) -> list[str]:
-        """Returns what stands above each item for a person: the location of a node, or the title
-        of the item, which is empty for a node without a location."""
-        if self.kind is not AnswerKind.NODES:
+        """Returns what stands above each item for a person: the location of a node, or what is
+        known of it otherwise, such as the thread of a message, or the title of a pack; empty for
+        nothing."""
+        if self.kind is AnswerKind.RECORDS:
             return [item.title for item in self.items]
-        return ["" if one is None else str(one) for one in self._shown_locations()]
+        if self.kind is AnswerKind.PACKS:
+            packs = cast("tuple[Pack, ...]", self.items)
+            return [pack.shown_title or pack.title for pack in packs]
+        return [
+            (item.shown_title or title_of_message(item.node)) if location is None else str(location)
+            for item, location in zip(
+                cast("tuple[Item, ...]", self.items), self._shown_locations(), strict=True
+            )
+        ]
 
     def to_json(self) -> str:
         """Returns `to_dict` as JSON text on one line."""

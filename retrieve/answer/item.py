@@ -120,6 +120,9 @@ class Item:
     """The names that led to this node, most important first. Not part of `to_bytes()`."""
     root: RootCid | None = None
     """The root that the node is of, in an answer over several; None in one over one root."""
+    shown_title: str = field(default="", compare=False, repr=False)
+    """Where a part in conflict stands, which has no location if only another version of its
+    document has it; empty for any other node. It is not part of the answer."""
 
     @property
     def id(self) -> NodeId:

@@ -61,6 +61,12 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.rerank import Reranker, RerankRecord
+from ibidem.retrieve.shown_title import (
+    message_heading,
+    title_of_message,
+    title_of_node,
+    title_of_part,
+)
 from ibidem.retrieve.subquery_lane import RunLanes
 from ibidem.retrieve.tokens import check_estimator
 
@@ -265,6 +271,7 @@ class _Making:
             visible = visible & matches(snapshot, valid.condition())
         if source.name == DOCUMENTS:
             visible = documents_of(snapshot, visible)
+        self._visible = visible
         sequences: Sequences | None
         if source.name == CONVERSATION:
             messages = found.scope.nodes.members & snapshot.label(MESSAGE)
@@ -403,6 +410,7 @@ class _Making:
             tokens=0,
             fallback=group.fallback,
             root=self._root(group.members[0]),
+            shown_title=self._shown_title(group),
         )
         if self._options.overflow == EXCERPT and self._query.token_budget is not None:
             nearest = nearest_first(found)[0]
@@ -504,10 +512,24 @@ class _Making:
         """Returns the place of a message in its thread and who said it; nothing for other nodes."""
         if self.source.name != CONVERSATION:
             return ()
-        props = self._node(group.members[0])[1].props
-        if "role" in props:
-            return (f"message {props.get('ord')}, {props['role']}",)
-        return (f"summary of messages {props.get('first')} to {props.get('last')}",)
+        return (message_heading(self._node(group.members[0])[1].props),)
+
+    def _shown_title(self, group: Group) -> str:
+        """Returns what stands above a pack for a person, empty where its title does: what a node
+        without a document is, or where a part of one stands."""
+        if self.source.name == CONVERSATION:
+            return ""
+        if group.sequence is not None:
+            top = self._node(group.sequence.top)[1]
+            if _text(top.props.get("source")) is not None:
+                return ""
+            first = self._node(group.members[0])[1]
+            own = title_of_message(first) if len(group.members) == 1 else ""
+            return own or title_of_node(top)
+        ordinal = group.members[0]
+        return title_of_node(self._node(ordinal)[1]) or title_of_part(
+            self._snapshot, self._visible, ordinal, lambda one: self._node(one)[1]
+        )
 
     def _heading(self, ordinal: int) -> str:
         return self._node(ordinal)[1].summary or ""

@@ -110,9 +110,14 @@ class Pack:
     excerpt is shown if the pack does not fit; None if there are no excerpts. It is not part of the
     answer."""
 
+    shown_title: str = field(default="", compare=False, repr=False)
+    """What stands above it for a person where its title is a type or an id; empty where its title
+    does. It is not part of the answer."""
+
     @property
     def title(self) -> str:
-        """Where its words stand: the document and the headings, in one line."""
+        """Where its words stand: the document and the headings, in one line. The budget counts it,
+        so it is as it was recorded; `shown_title` may say more."""
         return title_of(self.source or str(self.document or self.entry.id), self.heading_path)
 
     @property

@@ -9,6 +9,7 @@ import pytest
 import ibidem
 from ibidem import Repository, TrustPolicy, Viewer
 from ibidem.repo.graph import Graph
+from ibidem.retrieve.records.record import Record, RecordType
 
 TEXT = """# Handbook
 
@@ -123,3 +124,61 @@ def test_a_viewer_learns_no_place_of_what_is_hidden(repo: Repository):
         assert list(answer.locations) == repo.at(viewer=low).locate_many([by_place[PLACES[0]]])
         assert "Staging" not in str(answer)
     assert [str(one) for one in repo.retrieve(QUESTION, viewer=ibidem.ALL).locations] == PLACES
+
+
+def test_a_message_has_its_thread_above_it_and_a_fact_what_it_is_about(repo: Repository):
+    repo.conversations.append("support", [{"role": "user", "content": "Is lunch late?"}])
+    _remember(repo, "lunch is at noon", payload={"subject": "lunch"})
+    _remember(repo, "lunch was cold", time=1_767_225_600_000_000)
+    repo.add("lunch is a meal", label="Note")
+    places = {item.node.summary: title for item, title in _titled(repo.retrieve("lunch"))}
+    assert places["Is lunch late?"] == "support > message 0, user"
+    assert places["lunch is at noon"] == "" == places["lunch is a meal"]  # such a node is its text
+    packs = repo.packs("lunch")
+    assert {pack.text: title for pack, title in _titled(packs)} == {
+        "Is lunch late?": "support > message 0, user",
+        "lunch is at noon": "Semantic about lunch",
+        "lunch was cold": "Semantic, 2026-01-01T00:00:00Z",
+        "lunch is a meal": "Note",
+    }
+    assert "] support > message 0, user\n" in str(packs)
+
+
+def test_a_thread_and_a_heading_without_text_say_what_they_are(repo: Repository):
+    said = [{"role": role, "content": f"lunch {role}"} for role in ("user", "assistant")]
+    repo.conversations.append("support", said)
+    repo.ingest(text="# Food\n\n## Lunch\n", path="food.md")
+    titles = [title for _, title in _titled(repo.packs("lunch"))]
+    assert sorted(titles) == ["food.md > Food", "support"]
+
+
+def test_both_versions_of_a_passage_in_conflict_say_where_they_stand(repo: Repository):
+    before = repo.packs(QUESTION, per_hit_neighbors=0)
+    first, second = repo.transaction(), repo.transaction()
+    for tx, seconds in ((first, "40"), (second, "50")):
+        ibidem.ingest_text(tx, TEXT.replace("is 30", f"is {seconds}"), path="ops.md")
+        tx.publish()
+    titles = [title for _, title in _titled(repo.retrieve(QUESTION, limit=2))]
+    place = "ops.md > Handbook > Production"
+    assert sorted(titles) == [f"{place}, in another version", PLACES[0]]
+    packs = repo.packs(QUESTION, per_hit_neighbors=0, limit=2)
+    assert sorted(title for _, title in _titled(packs)) == [place, f"{place}, in another version"]
+    assert repo.receipts.replay(packs.receipt).to_bytes() == packs.to_bytes()
+    assert repo.receipts.replay(before.receipt).to_bytes() == before.to_bytes()
+
+
+def test_what_is_shown_above_an_item_is_in_no_bytes(repo: Repository):
+    _remember(repo, "lunch is at noon", payload={"subject": "lunch"})
+    (pack,) = repo.packs("lunch")
+    assert (pack.shown_title, pack.title) == ("Semantic about lunch", "Semantic")
+    assert pack.rendered == "Semantic\nlunch is at noon"
+    assert b"about" not in pack.encode()
+    assert "shown_title" not in pack.to_dict()
+
+
+def _remember(repo: Repository, text: str, **fields) -> None:
+    repo.records.add(Record(RecordType.SEMANTIC, text, scope="", **fields))
+
+
+def _titled(answer):
+    return zip(answer.items, answer.titles(), strict=True)
