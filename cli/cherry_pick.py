@@ -30,4 +30,4 @@ def command(
     """
     with session.open() as repository:
         done = repository.cherry_pick(rev, author=session.author(author), message=message)
-        rebased.tell(context, session, repository.core.store, "cherry-pick", done)
+        rebased.tell(context, session, repository, "cherry-pick", done)

@@ -46,7 +46,7 @@ def command(
         own = repository.core.commit_cid_of(rev) == repository.head
         branch = repository.current_branch
         lines = conflicts.merge_lines(
-            repository.core.store, merged.outcome, merged.changes, merged.conflicts, documents
+            repository, merged.outcome, merged.changes, merged.conflicts, documents
         )
     if session.json:
         made = None if merged.commit is None else shapes.block_json(merged.commit)

@@ -30,6 +30,4 @@ def command(
     """
     with session.open() as repository:
         done = repository.rebase(onto, dry_run=dry_run, author=session.author(author))
-        rebased.tell(
-            context, session, repository.core.store, "history-rebase", done, dry_run=dry_run
-        )
+        rebased.tell(context, session, repository, "history-rebase", done, dry_run=dry_run)

@@ -30,4 +30,4 @@ def command(
     """
     with session.open() as repository:
         done = repository.revert(rev, author=session.author(author), message=message)
-        rebased.tell(context, session, repository.core.store, "revert", done)
+        rebased.tell(context, session, repository, "revert", done)

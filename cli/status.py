@@ -41,7 +41,7 @@ def command(session: Session) -> None:
         open_conflicts = repository.conflicts()
         folder, others = _folder_status(session, repository)
         documents = conflicts.document_conflicts(repository) if open_conflicts else []
-        conflict_lines = conflicts.all_lines(repository.core.store, open_conflicts, documents)
+        conflict_lines = conflicts.all_lines(repository, open_conflicts, documents)
     if session.json:
         output.emit(
             "status",

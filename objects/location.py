@@ -177,6 +177,15 @@ def document_in(key: object) -> NodeId | None:
     return None
 
 
+def headings_in(key: object) -> tuple[str, ...]:
+    """Returns the headings in the key of a section, outermost first and its own last; none for any
+    other key."""
+    match key:
+        case ["section", [bytes(), [*headings], *_]]:
+            return tuple(one for one in headings if isinstance(one, str))
+    return ()
+
+
 def parts_of(
     document: Node,
     find: Callable[[NodeId], Node | None],

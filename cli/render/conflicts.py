@@ -23,6 +23,7 @@ _ALTERNATIVES_SHOWN = 5
 _LINES = 60
 _WIDTH = 40
 _CONTEXT_LINES = 2
+_SECTIONS_SHOWN = 3
 NEXT = "next: repo resolve ID --ours, --theirs, --base, --keep or --value NAME=VALUE"
 NEXT_DOCUMENT = "next: repo resolve PATH --ours, --theirs, --edit or --file FILE"
 
@@ -51,12 +52,12 @@ def document_json(found: DocumentConflict) -> dict[str, Any]:
 
 
 def all_lines(
-    store: Store, found: Sequence[OpenConflict], documents: Sequence[DocumentConflict]
+    repository: Repository, found: Sequence[OpenConflict], documents: Sequence[DocumentConflict]
 ) -> list[str]:
     """Returns the lines of each conflict: of a document, its text, else the conflicting values."""
     lines = [line for each in documents[:_SHOWN] for line in _document_lines(each)]
     shown = {each.id for document in documents for each in document.conflicts}
-    return lines + conflict_lines(store, [each for each in found if each.id not in shown])
+    return lines + conflict_lines(repository, [each for each in found if each.id not in shown])
 
 
 def conflict_json(found: OpenConflict) -> dict[str, Any]:
@@ -76,19 +77,21 @@ def help_lines(found: Sequence[OpenConflict], documents: Sequence[DocumentConfli
     return [output.faint(line) for line in lines]
 
 
-def conflict_lines(store: Store, found: Sequence[OpenConflict]) -> list[str]:
-    """Returns the lines of each conflict with its conflicting values."""
+def conflict_lines(repository: Repository, found: Sequence[OpenConflict]) -> list[str]:
+    """Returns the lines of each conflict with its conflicting values, of a part of a document also
+    where it stands."""
     lines = []
     for each in found[:_SHOWN]:
-        lines.append(output.bad(f"! {each.what} {each.id}") + f"  {each.reason}")
-        shown = tombstone_lines(each.id, is_part=False) if each.is_hidden else _values(store, each)
-        lines += [f"    {line}" for line in shown]
+        where = "" if each.is_hidden else _in_document(repository, each)
+        lines.append(output.bad(f"! {each.what} {each.id}") + f"  {each.reason}{where}")
+        hidden, store = tombstone_lines(each.id, is_part=False), repository.core.store
+        lines += [f"    {line}" for line in (hidden if each.is_hidden else _values(store, each))]
     more = len(found) - len(found[:_SHOWN])
     return [*lines, f"and {more:,} more"] if more else lines
 
 
 def merge_lines(
-    store: Store,
+    repository: Repository,
     outcome: Outcome,
     changed: Sequence[Change],
     found: Sequence[OpenConflict],
@@ -98,7 +101,7 @@ def merge_lines(
     lines = [f"{outcome}: {changes.summary(changed)}"]
     if found:
         lines += ["", f"{output.plural(len(found), 'conflict')} to resolve"]
-        lines += [f"  {line}" for line in all_lines(store, found, documents)]
+        lines += [f"  {line}" for line in all_lines(repository, found, documents)]
     return lines
 
 
@@ -142,7 +145,29 @@ def _document_lines(found: DocumentConflict) -> list[str]:
         shown += [f"    {line}" for line in text[first:last]]
     more = len(shown) - _LINES
     shown = shown[:_LINES] + ([f"    and {more:,} more lines"] if more > 0 else [])
-    return [f"{title}  changed differently", *shown]
+    return [f"{title}  changed differently{_in_sections(found)}", *shown]
+
+
+def _in_sections(found: DocumentConflict) -> str:
+    """Returns the sections that both sides changed, as the end of a line."""
+    sections = [" > ".join(map(_heading, headings)) for headings in found.sections]
+    more = len(sections) - _SECTIONS_SHOWN
+    shown = sections[:_SECTIONS_SHOWN] + ([f"{more:,} more"] if more > 0 else [])
+    return f", in {'; '.join(shown)}" if shown else ""
+
+
+def _in_document(repository: Repository, found: OpenConflict) -> str:
+    """Returns the document of a part and the headings above it, as the end of a line; empty for
+    another node, and if a part of the document is hidden."""
+    from ibidem.repo.merge.document_conflicts import names_of
+
+    head = repository.head
+    names = () if head is None else names_of(repository.core.store, head, found)
+    return f", in {' > '.join(map(_heading, names))}" if names else ""
+
+
+def _heading(text: str) -> str:
+    return output.one_line(text, width=_WIDTH)
 
 
 def _values(store: Store, found: OpenConflict) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ibidem.cli.session import Session
     from ibidem.objects.ids import NodeId
     from ibidem.repo.merge.rebase import AppliedCommits
-    from ibidem.store.protocol import Store
+    from ibidem.repo.repository import Repository
 
 SHOWN_MAX = 20
 
@@ -23,7 +23,7 @@ SHOWN_MAX = 20
 def tell(
     context: click.Context,
     session: Session,
-    store: Store,
+    repository: Repository,
     name: str,
     done: AppliedCommits,
     *,
@@ -43,7 +43,7 @@ def tell(
             message = output.one_line(commit.message, width=60)
             reason = "tombstones stay" if done.kept else "its change is already present"
             output.say(f"dropped {commit.cid}  {message}  ({reason})")
-        output.say(*conflicts.merge_lines(store, done.outcome, done.changes, done.conflicts))
+        output.say(*conflicts.merge_lines(repository, done.outcome, done.changes, done.conflicts))
         if done.conflicts:
             output.note(output.faint(conflicts.NEXT))
         tell_kept(done.kept)

@@ -12,7 +12,7 @@ from ibidem.objects.blocks import Source
 from ibidem.objects.commit import Commit
 from ibidem.objects.errors import NotFoundError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.location import DOCUMENT, document_of
+from ibidem.objects.location import DOCUMENT, document_of, headings_in
 from ibidem.objects.node import Node
 from ibidem.objects.root import Root
 from ibidem.objects.tree import Tree
@@ -35,6 +35,8 @@ class DocumentConflict:
         self.path = path
         self.conflicts = conflicts
         """Those about the document or its parts, by id."""
+        self.sections: tuple[tuple[str, ...], ...] = ()
+        """The headings of each section in conflict, outermost first and its own last, ascending."""
         self.base: str | None = None
         """Its source in the common ancestor; None if it did not exist there."""
         self.ours: str | None = None
@@ -69,11 +71,14 @@ def document_conflicts(
     root = _root(store, head)
     nodes = Tree(store, root.nodes)
     by_document: dict[NodeId, list[OpenConflict]] = {}
+    sections: dict[NodeId, set[tuple[str, ...]]] = {}
     for each in conflicts:
         if each.value is not None and isinstance(each.id, NodeId):
-            owner = document_of(Node.decode(store.get(each.value)))
+            part = Node.decode(store.get(each.value))
+            owner = document_of(part)
             if owner is not None:
                 by_document.setdefault(owner, []).append(each)
+                sections.setdefault(owner, set()).add(headings_in(part.key))
     found = []
     for owner, open_ones in by_document.items():
         path = _path(store, nodes, owner)
@@ -81,6 +86,7 @@ def document_conflicts(
         if path is None or len(recorded.parents) != 2:
             continue
         one = DocumentConflict(path, tuple(sorted(open_ones, key=lambda each: each.id.raw)))
+        one.sections = tuple(sorted(sections[owner] - {()}))
         sides = [_root(store, each) for each in recorded.parents]
         bases = [_root(store, each) for each in merge_bases(store, *recorded.parents)[:1]]
         one.base = _source(store, bases[0], path) if bases else None
@@ -89,6 +95,22 @@ def document_conflicts(
         one.hidden = tombstoned_part(store, [root], versions)
         found.append(one)
     return sorted(found, key=lambda each: each.path)
+
+
+def names_of(store: Store, head: CommitCid, conflict: OpenConflict) -> tuple[str, ...]:
+    """Returns the path of the document that a node in conflict is part of, and the headings of a
+    section, outermost first and its own last. Empty for any other node or an edge, if the document
+    is not at `head`, and if a part of it has a tombstone there."""
+    if conflict.value is None or not isinstance(conflict.id, NodeId):
+        return ()
+    root = _root(store, head)
+    cid = Tree(store, root.nodes).get(conflict.id.raw)
+    part = None if cid is None else Node.decode(store.get(cid))
+    owner = None if part is None else document_of(part)
+    path = None if owner is None else _path(store, Tree(store, root.nodes), owner)
+    if part is None or path is None or tombstoned_part(store, [root], [(root, path)]) is not None:
+        return ()
+    return (path, *headings_in(part.key))
 
 
 def _path(store: Source, nodes: Tree, document: NodeId) -> str | None:

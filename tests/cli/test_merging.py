@@ -83,8 +83,39 @@ def test_two_versions_of_a_document_meet_by_their_text(notes: Run, tmp_path: Pat
         page.write_text(f"# Timeouts\n\n{text}\n", encoding="utf-8")
         notes("commit", "notes", "-m", text)
     said = notes("merge", "side", code=1).stdout
-    assert "! notes/timeouts.md  changed differently" in said
+    assert "! notes/timeouts.md  changed differently, in Timeouts\n" in said
     assert "Thirty seconds.\n      =======\n      Ten seconds.\n" in said
+
+
+def test_both_versions_of_a_passage_say_where_they_stand(notes: Run, data: Data, tmp_path: Path):
+    page = tmp_path / "notes" / "timeouts.md"
+    notes("branch", "side")
+    for branch, text in (("side", "Ten seconds wait."), ("main", "Thirty seconds wait.")):
+        notes("switch", branch)
+        page.write_text(f"# Timeouts\n\n## Client\n\n{text}\n", encoding="utf-8")
+        notes("commit", "notes", "-m", text)
+    notes("merge", "side", code=1)
+    assert "changed differently, in Timeouts > Client\n" in notes("status").stdout
+    place = "notes/timeouts.md > Timeouts > Client"
+    shown = notes("packs", "seconds wait").stdout
+    assert f"] {place}\n" in shown
+    assert f"] {place}, in another version\n" in shown
+    listed = notes("retrieve", "seconds wait").stdout
+    assert "] notes/timeouts.md:5 > Timeouts > Client\n" in listed
+    assert f"] {place}, in another version\n" in listed
+    (other,) = (one for one in data("retrieve", "seconds wait")["items"] if not one["location"])
+    assert other["rendered"] in ("Ten seconds wait.", "Thirty seconds wait.")
+
+
+def test_a_conflict_of_two_writers_says_where_its_part_stands(tmp_path: Path, run: Run):
+    run("init")
+    with ibidem.open(tmp_path) as repo:
+        repo.ingest(text="# Trip\n\n## Cost\n\nNine euros.\n", path="trip.md")
+        first, second = repo.transaction(), repo.transaction()
+        for tx, text in ((first, "Eight euros."), (second, "One euro.")):
+            ibidem.ingest_text(tx, f"# Trip\n\n## Cost\n\n{text}\n", path="trip.md")
+            tx.publish()
+    assert "changed differently, in trip.md > Trip > Cost\n" in run("status").stdout
 
 
 def test_a_dry_run_says_the_same_and_changes_nothing(apart: Run, data: Data):

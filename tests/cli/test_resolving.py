@@ -51,7 +51,7 @@ def test_a_conflict_names_the_path_and_shows_both_texts(
 ) -> None:
     said = meet(*BOTH_FIRST)
     assert said.endswith(
-        "  ! style.md  changed differently\n"
+        "  ! style.md  changed differently, in Style\n"
         "      # Style\n"
         "      \n"
         "      <<<<<<< ours\n"
