@@ -3,7 +3,8 @@
 A question is read by a few patterns: the attribute of a subject ("the status of Apollo", "Apollo's
 status", "when was Apollo created"), or what a subject is. A node states values in four ways: as
 properties of its title; as a block of lines `Name: value` at its beginning; as cells of a table,
-whose row is the subject and whose column the attribute; and as list items `**subject**: a ...`.
+whose row is the subject and whose column the attribute, also below a header that only the context
+sentence has; and as list items `**subject**: a ...`.
 Attribute and subject have to be equal word for word, and the subject symbol for symbol. If the
 nodes that were returned state two values, or none, there is no answer: silence is better than a
 guess.
@@ -121,10 +122,14 @@ def _statements(node: Node, attribute: Words, subject: Words) -> Iterator[_State
                 if type(value) in (str, int, float) and attribute and _words(name) == attribute:
                     yield text, name, str(value)
         return
-    for part in _PARTS.split(text):
+    parts = _PARTS.split(text)
+    for part in parts:
         lines = part.split("\n")
         yield from _block(lines, attribute, subject)
         yield from _pipes(lines, attribute, subject)
+    if node.context_sentence:  # the header of a table that begins in another passage
+        header = _PARTS.split(node.context_sentence)[-1]
+        yield from _pipes([*header.split("\n"), *parts[0].split("\n")], attribute, subject)
     yield from _columns(text.split("\n"), attribute, subject)
     for match in _ITEM.finditer(text):
         verb = _CLAUSE.match(match[2])

@@ -20,7 +20,13 @@ CASES = json.loads(
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_stated_value(case: dict[str, Any]) -> None:
     nodes = [
-        Node(NodeId(bytes([at] * 16)), one["ntype"], one["summary"], None, one["props"])
+        Node(
+            NodeId(bytes([at] * 16)),
+            one["ntype"],
+            one["summary"],
+            one.get("context_sentence"),
+            one["props"],
+        )
         for at, one in enumerate(case["nodes"])
     ]
     found = stated(case["question"], nodes)
