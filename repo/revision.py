@@ -280,6 +280,7 @@ class Revision(Questions):
         dedupe: str = "text",
         dedupe_percent: int = 80,
         dedupe_property: str | None = None,
+        headings: str = "keep",
         etypes: Iterable[str] | None = None,
         hops: int = 1,
         fanout: int = 8,

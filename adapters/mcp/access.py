@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 HEAD = "HEAD"
-FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near"}
+FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near", "headings": "drop"}
 """The options of packs for agents, as the command line has them."""
 
 

@@ -224,6 +224,8 @@ def empty_lines(result: Answer[AnswerItem]) -> list[str]:
         reason = f"nothing fits: allow more tokens, such as --budget {least}"
     elif result.dropped_counts["limit"]:
         reason = "the limit is 0: allow more items with --limit"
+    elif result.candidates_seen and result.query.packs is not None:
+        reason = "only headings without text match: --headings keep shows them"
     else:
         reason = "nothing matches: try other words or fewer filters"
     return [faint(reason)]

@@ -62,6 +62,7 @@ class PacksOptions(RetrieveOptions, total=False):
     dedupe: str
     dedupe_percent: int
     dedupe_property: str | None
+    headings: str
     etypes: Iterable[str] | None
     hops: int
     fanout: int

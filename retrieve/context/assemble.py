@@ -23,6 +23,7 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
 from ibidem.retrieve.access.restricted_snapshot import restrict
@@ -36,7 +37,7 @@ from ibidem.retrieve.context.clip import cut_to_fit, nearest_first
 from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
 from ibidem.retrieve.context.excerpt import focus_of
 from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order, measured_first
-from ibidem.retrieve.context.option import EDGES, NEIGHBORS, NONE, SECTION, PackOptions
+from ibidem.retrieve.context.option import DROP, EDGES, NEIGHBORS, NONE, SECTION, PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
@@ -285,7 +286,7 @@ class _Making:
             key = f"sequences {source.name}"
             sequences = view.remembered(key, lambda: Sequences(snapshot, visible))
         ranking = found.ranking
-        self.hits = ordered = in_order(
+        ordered = in_order(
             snapshot,
             ranking.ordinals,
             [score for _, score in ranking.span(0, len(ranking))],
@@ -295,6 +296,9 @@ class _Making:
             or query.mmr is not None
             or source.name == CONVERSATION,
         )
+        if options.headings == DROP and sequences is not None:
+            ordered = self._with_text(ordered, sequences)
+        self.hits = ordered
         self._read(measured_first(ordered, options))
         groups = grouped(
             snapshot,
@@ -306,6 +310,16 @@ class _Making:
             as_of=query.as_of,
         )
         self.groups = self._without_copies(groups)
+
+    def _with_text(self, found: list[Found], sequences: Sequences) -> list[Found]:
+        """Returns the hits without those documents and sections of ingest below which there is no
+        passage: their text is a heading."""
+        containers = self._snapshot.label("Document") | self._snapshot.label("Section")
+        ordinals = [one.ordinal for one in found if one.ordinal in containers]
+        empty = [one for one in ordinals if sequences.find(one) is None]
+        self._read(empty)
+        dropped = {one for one in empty if document_of(self._node(one)[1]) is not None}
+        return [one for one in found if one.ordinal not in dropped]
 
     def _without_copies(self, groups: list[Group]) -> list[Group]:
         """Returns the groups without those that are left out, by the rule of the options for

@@ -10,6 +10,7 @@
     least      the fewest tokens of text that a pack is cut to, but for the first one
     sentences  whether a text is cut where its sentences end, however its lines are wrapped
     dedupe     what an earlier pack must share so that a later one is left out; see `dedupe.py`
+    headings   whether a document or section without text may be a pack: `keep` or `drop`
     rank       `score`, or `none`: every score is 0, document order
     spans      whether hits record where in their text the query matches
     sources    the sources that share the budget; see `sources.py`
@@ -33,12 +34,13 @@ from ibidem.retrieve.query.options import OF_PACKS, RULES, default
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
 SCORE, NONE = "score", "none"
+DROP = "drop"
 SAME_TEXT, NEAR, PROPERTY = "text", "near", "property"
 _OF_DOCUMENTS = ("source", SECTION)
 PART_TOKENS_MIN = 20
 """Fewer tokens of a text are a few words, which say nothing to a reader."""
 
-_OPTIONAL = frozenset({"sources", "dedupe", *RULES})
+_OPTIONAL = frozenset({"sources", "dedupe", "headings", *RULES})
 """The fields that are not in every canonical form."""
 
 
@@ -101,6 +103,9 @@ class PackOptions:
     """The sources that share the budget; None for one source, every node."""
     dedupe: Dedupe | None = None
     """Which packs are left out; None for those with the text of an earlier one."""
+    headings: str = default("headings")
+    """Whether a document or section without text may be a pack: `keep` or `drop`. Kept with
+    `edges`, where no node has a place."""
     least: int = 0
     """The fewest tokens of text that a cut pack may have, but for the first one. It is no option:
     only questions of before have 0."""
@@ -113,7 +118,8 @@ class PackOptions:
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, but `sources` only if there are several,
-        `dedupe` only if it is not by text, and the rules that no option sets only if they hold."""
+        `dedupe` only if it is not by text, `headings` only if they are dropped, and the rules that
+        no option sets only if they hold."""
         sources = {} if self.sources is None else {"sources": self.sources.form()}
         return {
             "expand": self.expand,
@@ -127,6 +133,7 @@ class PackOptions:
             "edges": None if self.edges is None else self.edges.form(),
             **sources,
             **({} if self.dedupe is None else {"dedupe": self.dedupe.form()}),
+            **({"headings": DROP} if self.headings == DROP else {}),
             **({"least": self.least} if self.least else {}),
             **({"sentences": True} if self.sentences else {}),
             **({"beside": True} if self.beside else {}),
@@ -155,6 +162,11 @@ class PackOptions:
         if "dedupe" in form:
             flat |= _flat_dedupe(form["dedupe"])
         is_walk = edges is not None
+        if "headings" in form and (is_walk or form["headings"] != DROP):
+            raise InvalidInputError(
+                f"packs.headings: got {checks.show(form['headings'])}, expected {DROP!r} without "
+                "edges, or nothing"
+            )
         made = resolve_packs(
             {
                 name: value
@@ -233,6 +245,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     overflow = option_checks.option("overflow", values["overflow"])
     is_cut = overflow in (CUT, EXCERPT)
     sources = None if values["sources"] is None else resolve_sources(values["sources"])
+    headings = option_checks.option("headings", values["headings"])
     return PackOptions(
         expand,
         around,
@@ -245,6 +258,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         _walk(values) if is_walk else None,
         sources,
         _dedupe(given, values, expand),
+        default("headings") if is_walk else headings,
         PART_TOKENS_MIN if is_cut else 0,
         is_cut,
         sources is not None and sources.has_conversation,

@@ -25,7 +25,7 @@ DEFAULT = "the default"
 """The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
-FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near"}
+FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near", "headings": "drop"}
 """The options of packs that the command line and the explorer request if nothing else is given, as
 the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table hold."""
 RULES = ("least", "sentences", "beside")
@@ -781,6 +781,16 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="With `property`, the property of the hit or its document that is compared",
             flag=Flag(
                 "--dedupe-property", "With --dedupe property, the property that is compared", "NAME"
+            ),
+        ),
+        Option(
+            "headings", "str", "keep", choices=("keep", "drop"), form="packs.headings",
+            help="Whether the heading of a document or section without text may be a pack; kept "
+            "with `edges`",
+            flag=Flag(
+                "--headings",
+                "Whether the heading of a document or section without text may be a pack; it may "
+                "not if not given",
             ),
         ),
         Option(

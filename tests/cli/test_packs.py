@@ -138,6 +138,18 @@ def test_a_prompt_of_documents_facts_and_a_conversation(run):
     assert "--user needs --thread" in run("prompt", "retry", "--user", "ada", code=2)
 
 
+def test_a_bare_heading_is_no_source_unless_asked_for(run, tmp_path):
+    (tmp_path / "plan.md").write_text("# Retry plan\n")
+    run("commit", "plan.md", "-m", "a heading")
+    for command in ("packs", "prompt"):
+        assert "Retry plan" not in run(command, "retry plan")
+        assert "Retry plan" in run(command, "retry plan", "--headings", "keep")
+    (tmp_path / "days.md").write_text("# Holidays\n")
+    run("commit", "days.md", "-m", "another")
+    assert "only headings without text match: --headings keep" in run("packs", "holidays")
+    assert "nothing matches" in run("packs", "zebra")
+
+
 def test_a_stream_is_the_whole_answer_in_parts(run):
     asked = ("packs", "retry twice far", "--around", "0")
     assert run(*asked, "--stream") == run(*asked)

@@ -26,6 +26,7 @@ CITED = {
     "2-b": (PACKS, "test_nodes_outside_of_documents_are_packs_of_their_own"),
     "2-c": (PACKS, "test_a_heading_that_matches_stands_at_its_first_passage"),
     "3-a": (PACKS, "test_pk9_packs_come_by_score_then_document_then_place"),
+    "3-b": (PACKS, "test_a_heading_without_text_is_no_pack_where_headings_are_dropped"),
     "4-a": (PACKS, "test_pk3_without_sections_neighbours_are_shown_and_it_is_said"),
     "4-d": (PACKS, "test_a_passage_of_two_documents_is_shown_once"),
     "4-e": (PACKS, "test_neighbours_stay_in_their_section_and_window"),

@@ -69,6 +69,7 @@ FORMS += [
     resolve(Config(), text="a", packs=NEEDED["dedupe_percent"]).form(),
     resolve(Config(), text="a", packs={**NEEDED["dedupe_property"], "dedupe_property": "a"}).form(),
 ]
+FORMS.append(resolve(Config(), text="a", packs={"headings": "drop"}).form())
 FORMS += [  # penalties are written only where one is not the default
     resolve(Config(), text="words", feedback={name: 7}).form() for name in ("up", "down")
 ]
@@ -186,7 +187,7 @@ def test_what_is_not_given_holds_as_the_table_says(option: Option):
         "the question's",
     ):
         return  # has no default of its own
-    if option.name == "dedupe":
+    if option.name in ("dedupe", "headings"):
         assert all(at(form, option.place) is ABSENT for form in FORMS[:3])
         return  # its default is not written: older receipts have none
     found = [at(form, option.place) for form in FORMS]

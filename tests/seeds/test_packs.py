@@ -15,7 +15,7 @@ from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve.context.option import PART_TOKENS_MIN, Dedupe, PackOptions
+from ibidem.retrieve.context.option import PART_TOKENS_MIN, Dedupe, PackOptions, resolve_packs
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.tokens import HEURISTIC
@@ -347,6 +347,48 @@ def test_a_question_of_before_is_cut_as_it_was():
 )
 def test_only_a_number_of_tokens_is_read_where_packs_are_cut(wrong):
     with pytest.raises(InvalidInputError, match=r"packs\.least"):
+        PackOptions.from_form(PackOptions().form() | wrong)
+
+
+def test_a_heading_without_text_is_no_pack_where_headings_are_dropped():
+    texts = {"a.md": "# Needle\n", "b.md": "# Hay\n\n## Needle\n\n## More\n\nA needle.\n"}
+    texts |= {"c.md": "# Barn\n\n## Needles\n\nGone needle.\n", "d.md": ""}
+    repo = repository(texts)
+    with repo.transaction() as tx:
+        (gone,) = (one.id for one in repo.at().nodes() if one.summary == "Gone needle.")
+        tx.tombstone(gone, reason="wrong")
+        own = tx.add_node("Document", summary="needle of a text without parts", key="own")
+    kept = repo.packs("needle", limit=None)
+    dropped = repo.packs("needle", limit=None, headings="drop")
+    shown = [pack for pack in kept if pack.source not in ("Section", "Document")]
+    bare = [pack for pack in kept if pack not in shown and pack.entry.id != own]
+    assert sorted(pack.text for pack in bare) == [*3 * ["Needle"], "Needles"]
+    assert [one.id for one in dropped] == [one.id for one in kept if one not in bare]
+    assert dropped.query.form()["packs"]["headings"] == "drop"
+    assert "headings" not in kept.query.form()["packs"]
+    assert Query.decode(dropped.query.encode()) == dropped.query
+    for answer in (kept, dropped):
+        assert repo.receipts.replay(answer.receipt).to_bytes() == answer.to_bytes()
+    assert list(repo.at().stream_packs("needle", limit=None, headings="drop")) == list(dropped)
+
+
+def test_edges_keep_headings():
+    repo = repository({"a.md": "# Needle\n"})
+    walked = repo.packs("needle", expand="edges")
+    assert repo.packs("needle", expand="edges", headings="drop").to_bytes() == walked.to_bytes()
+    assert len(walked) > 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"headings": "keep"},
+        {"headings": True},
+        {**PackOptions().form(), **resolve_packs({"expand": "edges"}).form(), "headings": "drop"},
+    ],
+)
+def test_only_dropped_headings_are_read_where_there_are_places(wrong):
+    with pytest.raises(InvalidInputError, match=r"packs\.headings"):
         PackOptions.from_form(PackOptions().form() | wrong)
 
 

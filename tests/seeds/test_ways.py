@@ -39,6 +39,7 @@ MORE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"dedupe": "property", "dedupe_property": "time", "per_hit_neighbors": 0},
         {"dedupe_property": "even"},
     ),
+    "headings": ({"text": "bare"}, {"headings": "drop"}),
     "sources": ({}, {"sources": {"facts": 0}}),
     "recency": ({}, {"recency": {"property": "time", "half_life": 10}}),
     "importance": ({}, {"importance": "time"}),
@@ -104,6 +105,7 @@ def remembered() -> Any:
         for place, text in enumerate(("twin one two three four", "twin one two three five")):
             tx.add_node("Fact", summary=text, key=f"t{place}")
             tx.add_node("Fact", summary="long and " * (20 + 90 * place), key=f"l{place}")
+        ibidem.ingest_text(tx, "# Bare\n", path="bare.md")
     repo.conversations.append("t", [("user", "talk of tea"), ("user", "rain")], time=COMMITTED + 2)
     found = repo.retrieve("needle")
     Feedback(repo).vote(found, found.items[1].id, 1, author="ada", time=COMMITTED + 3)
