@@ -28,10 +28,11 @@ from ibidem.objects.errors import RemoteError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
 from ibidem.retrieve.filter import Universe, cached
+from ibidem.retrieve.heading import containers_of
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.lexical import lane as lexical
 from ibidem.retrieve.lexical.bm25 import frequency, weights
-from ibidem.retrieve.lexical.heading import containers_of, ranked_with_headings
+from ibidem.retrieve.lexical.heading import ranked_with_headings
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.view import lexical_view_of
 from ibidem.retrieve.lexical.words import Word, query_symbols, symbol_counts, words_of

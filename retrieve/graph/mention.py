@@ -35,8 +35,8 @@ from ibidem.retrieve.answer.mention import Mention
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.graph.lane import seeds_of
 from ibidem.retrieve.graph.option import Mentions
+from ibidem.retrieve.heading import containers_of, first_passage
 from ibidem.retrieve.lane import LaneTop, best
-from ibidem.retrieve.lexical.heading import containers_of, first_passage
 from ibidem.retrieve.lexical.phrase import with_phrase
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of

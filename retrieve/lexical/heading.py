@@ -3,7 +3,7 @@
 Problem: "production timeout" asks for the passage "it is 30 seconds" under the heading
 "Production", and neither of the two says both. Idea: after the lane has its best nodes, they are
 scored again, each as if its text contained the headings above it. A heading that is among the best
-itself gives its place to the first passage below it, because nobody is helped by a bare heading.
+itself is opened before that (`retrieve/heading.py`).
 A passage also says more than its own sentences: the paragraphs before and after it have the words
 that it takes for granted. So a third of its score is that of the passages around it, read as one
 text. These texts are about equally long, so their length does not count.
@@ -21,15 +21,15 @@ Spec: retrieval 4.1.5, 4.1.8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain, takewhile
 
 import numpy as np
 from pyroaring import BitMap
 
 from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
-from ibidem.objects.location import CONTAINERS
-from ibidem.retrieve.filter import NodeSet, Universe
+from ibidem.retrieve.filter import Universe
+from ibidem.retrieve.heading import HEADING_TERMS_MAX, containers_of, opened
 from ibidem.retrieve.lane import LaneTop
 from ibidem.retrieve.lexical.bm25 import Alternatives, Scorer
 from ibidem.retrieve.lexical.postings import MergedPostings
@@ -37,8 +37,6 @@ from ibidem.retrieve.lexical.related import with_related
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
 
-HEADING_TERMS_MAX = 32
-"""A document or section with more terms of its own is a text, not a heading."""
 SURROUNDINGS_TERMS_MAX = 100
 """A passage and those around it that count for it have at most as many terms together."""
 SURROUNDINGS_SIDE_MAX = 4
@@ -58,40 +56,12 @@ def ranked_with_headings(universe: Universe, scorer: Scorer, top: LaneTop) -> La
     if not containers:
         return top
     headings = _Headings(scorer, containers)
-    found: Iterable[int] = top.ordinals.tolist()
+    nodes = top.ordinals
     if universe.query.match.is_of_any_word:
-        found = headings.opened(found, universe.nodes.members)
-    nodes = np.array(list(dict.fromkeys(found)), np.uint32)
+        nodes = np.array(list(dict.fromkeys(opened(universe, nodes).tolist())), np.uint32)
     nodes, scores = headings.scored(nodes)
     order = rank(scores, view.snapshot.node_ids(nodes))[: universe.query.depth]
     return LaneTop(top.lane, nodes[order], scores[order], top.status, top.floor)
-
-
-def containers_of(view: NodeSet) -> BitMap:
-    """Returns the documents and sections of a view, computed once."""
-
-    def build() -> BitMap:
-        found = BitMap()
-        for name in sorted(CONTAINERS):
-            found |= view.snapshot.label(name)
-        return found & view.members
-
-    return view.remembered("containers", build)
-
-
-def first_passage(view: NodeSet, containers: BitMap, heading: int) -> int | None:
-    """Returns the first node below a heading, in document order, that has no parts."""
-    met = {heading}
-    stack = [heading]
-    while stack:
-        node = stack.pop()
-        parts = view.snapshot.children(node).ordinals.tolist()
-        if node not in containers and not parts:
-            return node
-        fresh = [one for one in parts if one in view.members and one not in met]
-        met.update(fresh)
-        stack += fresh[::-1]
-    return None
 
 
 class _Headings:
@@ -105,19 +75,6 @@ class _Headings:
         self._containers = containers
         self._homes: dict[int, int | None] = {}
         self._parts: dict[int, list[int]] = {}
-
-    def opened(self, nodes: Iterable[int], universe: BitMap) -> list[int]:
-        """Returns nodes with the first passage below each heading in its place."""
-        found = list(nodes)
-        held = np.array([one for one in found if one in self._containers], np.uint32)
-        lengths, _ = self._rows(held, ())
-        for heading, length in zip(held.tolist(), lengths.tolist(), strict=True):
-            first = None
-            if length <= HEADING_TERMS_MAX:
-                first = first_passage(self._view, self._containers, heading)
-            if first is not None and first in universe:
-                found[found.index(heading)] = first
-        return found
 
     def scored(self, nodes: Ordinals) -> tuple[Ordinals, Float64s]:
         """Returns those of some nodes that have a term of the query, with their headings, and the
