@@ -38,6 +38,7 @@ from ibidem.retrieve.filter import NodeSet, Universe, cached, universe
 from ibidem.retrieve.fuse import Fused
 from ibidem.retrieve.graph.lane import GraphTop, paths_of, run_graph_lanes, unknown_etypes
 from ibidem.retrieve.graph.mention import MentionTop, run_mentions
+from ibidem.retrieve.heading import with_passages
 from ibidem.retrieve.lane import LaneStatus, LaneTop
 from ibidem.retrieve.node_source import Load, NodeSource
 from ibidem.retrieve.numbers import rank
@@ -319,10 +320,14 @@ def run_lanes(
     if query.vector is not None:
         from ibidem.retrieve.dense.lane import rank_dense
 
-        tops.append(rank_dense(scope) if dense is None else dense)
+        tops.append(_with_passages(scope, rank_dense(scope) if dense is None else dense))
     if query.sparse is not None:
-        tops.append(rank_sparse(scope))
+        tops.append(_with_passages(scope, rank_sparse(scope)))
     return tops
+
+
+def _with_passages(scope: Universe, top: LaneTop) -> LaneTop:
+    return with_passages(scope, top, counts_own=True)[0]
 
 
 def _rank(scope: Universe, tops: Sequence[LaneTop], fused: Fused | None) -> SnapshotRanking:

@@ -10,6 +10,7 @@ Spec: retrieval 5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +20,7 @@ from ibidem.retrieve.answer.lane_path import LanePath
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.graph.neighbourhood import Int64s, Neighbourhood, Places
 from ibidem.retrieve.graph.option import Community, Decay, PageRank
+from ibidem.retrieve.heading import with_passages
 from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.numbers import Float64s, rank
 from ibidem.retrieve.protocol import Ordinals
@@ -36,10 +38,15 @@ class GraphTop:
     near: Neighbourhood | None
     left_out: int = 0
     """Nodes that the walk left out because of a bound in the query."""
+    ends: Mapping[int, int] = field(default_factory=dict)
+    """By node of the lane, that at which its walk ended: a heading, if the node is the passage in
+    its place."""
 
     def path(self, ordinal: int) -> LanePath:
-        """Returns a shortest path from a seed to a node of the lane, both included."""
+        """Returns a shortest path from a seed to the end of the walk for a node of the lane, both
+        included."""
         assert self.near is not None, "BUG: a lane without a walk has no node"
+        ordinal = self.ends[ordinal]
         return self.near.path(int(self.near.places_of(np.array([ordinal], np.uint32))[0]))
 
 
@@ -88,7 +95,11 @@ def _run(scope: Universe, seeds: Ordinals, options: Decay | PageRank | Community
     if not isinstance(options, Community) and options.max_expand is not None:
         depth = min(depth, options.max_expand)
     nodes, values = best(scope.view.snapshot, [near.ordinals[places]], [scores], depth)
-    return GraphTop(LaneTop(lane, nodes, values, LaneStatus.OK, _FLOOR), near, left_out)
+    walked = LaneTop(lane, nodes, values, LaneStatus.OK, _FLOOR)
+    top, ends = with_passages(scope, walked, counts_own=False)
+    return GraphTop(
+        top, near, left_out, dict(zip(top.ordinals.tolist(), ends.tolist(), strict=True))
+    )
 
 
 def _walk(

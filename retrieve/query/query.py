@@ -112,6 +112,9 @@ class Query:
     """The model that was to rank, and was missing where the question was asked."""
     union: RootSet | None = None
     """All the roots that are asked; None for a question of one."""
+    passages: bool | None = None
+    """Whether lanes of vectors and edges return the first passage below a heading in its place;
+    None where there is no such lane, for records, and in queries of before."""
     semantics: int = SEMANTICS
     _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
 
@@ -156,12 +159,18 @@ class Query:
 
     def counting_like(self, recorded: Query) -> Self:
         """Returns the query by the rules of a recorded one: with those symbols, words of code and
-        swaps alone that it counts (`Match`), and with packs by the rules of its packs. So what was
-        asked before there were such rules is answered as it was."""
+        swaps alone that it counts (`Match`), with packs by the rules of its packs, and with headings
+        opened only if it opens them. So what was asked before there were such rules is answered as
+        it was."""
         packs = self.packs
         if packs is not None and recorded.packs is not None:
             packs = packs.ruled_like(recorded.packs)
-        return replace(self, match=self.match.counting_like(recorded.match), packs=packs)
+        return replace(
+            self,
+            match=self.match.counting_like(recorded.match),
+            packs=packs,
+            passages=self.passages and recorded.passages,
+        )
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, but the last ones only if they are given."""
@@ -257,6 +266,9 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     uses_scores = fusion.name not in DAMPED
     queries = resolve_queries(options[QUERIES])
     texts = [one for one in (lane_text, *(one.text for one in queries or ())) if one is not None]
+    further = [getattr(one, name) for one in queries or () for name in VECTOR_OPTIONS]
+    lanes = [*vectors.values(), *further, options["graph"], options["community"]]
+    may_end_at_heading = any(one is not None for one in lanes)
     records = _optional(_records, options["records"])
     if "related" in given and records is not None:
         raise InvalidInputError("related: got it for records, expected a question about passages")
@@ -292,6 +304,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         history=_optional(HistoryFilter.from_form, options["history"]),
         queries=queries,
         coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
+        passages=(may_end_at_heading and records is None) or None,
         **vectors,
         **{
             name: option_checks.option(name, value)
@@ -428,6 +441,12 @@ def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return partial(_optional, read)
 
 
+def _passages_of_form(form: object) -> bool:
+    if form is not True:
+        raise InvalidInputError(f"passages: got {checks.show(form)}, expected true or nothing")
+    return True
+
+
 def _written(value: Any) -> Any:
     """Returns the canonical form of a field."""
     kind = type(value)
@@ -509,6 +528,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "history": HistoryFilter.from_form,
     QUERIES: questions_of_form,
     "coverage_min": partial(option_checks.option, "coverage_min"),
+    "passages": _passages_of_form,
     "degraded": partial(checks.name, "degraded"),
     "union": _union_of_form,
 }

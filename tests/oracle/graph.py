@@ -33,6 +33,8 @@ def walk_lanes(
     status: dict[str, str],
 ) -> list[list[Any]]:
     """Adds the lanes that the query asks for; returns their warnings."""
+    from .oracle import with_passages
+
     cut: list[list[Any]] = []
     empty: list[list[Any]] = []
     for lane in ("graph", "community"):
@@ -55,7 +57,8 @@ def walk_lanes(
         if left_out:
             cut.append(["frontier_cut", lane, None, left_out])
         depth = min(form["depth"], options.get("max_expand") or form["depth"])
-        lanes[lane] = order(scores, universe)[:depth]
+        ranked = order(scores, universe)[:depth]
+        lanes[lane] = with_passages(world, form, ranked, view, universe, counts_own=False)
     return empty + cut
 
 

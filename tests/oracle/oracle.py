@@ -184,9 +184,11 @@ def ranked(
     if form["vector"] is not None:
         metric = world.config.models[form["vector"]["model"]].metric
         floors["dense"] = -1.0 if metric == "cosine" else None
-        lanes["dense"], status["dense"] = dense(world, form, view, universe, metric)
+        found, status["dense"] = dense(world, form, view, universe, metric)
+        lanes["dense"] = with_passages(world, form, found, view, universe, counts_own=True)
     if form["sparse"] is not None:
-        lanes["sparse"], status["sparse"] = sparse(world, form, view, universe)
+        found, status["sparse"] = sparse(world, form, view, universe)
+        lanes["sparse"] = with_passages(world, form, found, view, universe, counts_own=True)
     return lanes, status, floors
 
 
@@ -467,6 +469,31 @@ def opened(
         return key
     first = first_passage(world, key, view)
     return first if first is not None and first in universe else key
+
+
+def with_passages(
+    world: World,
+    form: dict[str, Any],
+    ranked: list[tuple[float, bytes]],
+    view: set[bytes],
+    universe: set[bytes],
+    *,
+    counts_own: bool,
+) -> list[tuple[float, bytes]]:
+    """Returns a lane with the first passage below each heading in its place, each node once; if
+    `counts_own`, half of what a passage has is its own."""
+    if "passages" not in form:
+        return ranked
+    scores: dict[bytes, float] = {}
+    for score, key in ranked:
+        text = world.indexed_text(world.nodes[key][1])
+        documents = {key: analyse(text, analyser_of(text, world.config.analyser))}
+        shown = opened(world, key, documents, view, universe)
+        if counts_own and shown != key:
+            own = next((value for value, other in ranked if other == shown), ranked[-1][0])
+            score = (score + own) / 2
+        scores[shown] = max(score, scores.get(shown, score))
+    return top(scores, universe, form["depth"])
 
 
 def first_passage(world: World, key: bytes, view: set[bytes]) -> bytes | None:
