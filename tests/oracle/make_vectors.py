@@ -41,6 +41,7 @@ UNION_STATES = 2
 UNION_BYTES_MAX = 24_000
 QUERIES_STATES = 4
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
+PASSAGE_ANCHORS = ["4.4-a", "4.4-b"]
 RELATED_ANCHORS = ["4.1.8-a", "4.1.8-b", "9-a"]
 CODE_ANCHORS = ["4.1.7-b", "4.1.7-c", "8.3-a", "8.3-b", "8.3-c", "8.3-d"]
 SYMBOL_ANCHORS = ["4.1.7-a", "4.1.7-b", "8.1-a", "8.2-a", "8.2-b"]
@@ -71,10 +72,11 @@ def main() -> None:
     write("answers", answers())
     write("walks", walks())
     write("mentions", told("mentions", MENTION_ANCHORS, named_facts, random_mention_options))
+    write("passages", told("passages", PASSAGE_ANCHORS, linked_facts, random_walk_options, opens))
     write("related", told("related", RELATED_ANCHORS, related_facts, random_related_options))
     write("symbols", told("symbols", SYMBOL_ANCHORS, SIGNED.facts, SIGNED.options))
     write("code", told("code", CODE_ANCHORS, CODE.facts, CODE.options))
-    write("homes", told("homes", ["7-a"], home_facts, random_home_options, is_led=has_text))
+    write("homes", told("homes", ["7-a"], home_facts, random_home_options, has_text))
     write("history", histories())
     write("queries", subqueries())
     write("union", unions())
@@ -378,12 +380,8 @@ def subqueries() -> list[dict[str, Any]]:
     return cases
 
 
-def has_text(_: str, form: dict[str, Any], __: bytes) -> bool:
+def has_text(_: World, form: dict[str, Any]) -> bool:
     return form["text"] is not None
-
-
-def is_told(name: str, form: dict[str, Any], result: bytes) -> bool:
-    return name in dag_cbor.decode(result)["status"] or name in form["match"]
 
 
 def told(
@@ -391,9 +389,10 @@ def told(
     anchors: list[str],
     facts_of: Callable[..., Facts],
     options_of: Callable[[random.Random], dict[str, Any]],
-    is_led: Callable[[str, dict[str, Any], bytes], bool] = is_told,
+    depends: Callable[[World, dict[str, Any]], bool] | None = None,
 ) -> list[dict[str, Any]]:
-    """Returns answers most of which depend on what is told of: a lane, or a part of `match`."""
+    """Returns answers most of which depend on what is told of: a lane, a part of `match`, or what
+    `depends` says of a question."""
     cases: list[dict[str, Any]] = []
     seed = 0
     while len(cases) < TOLD_STATES:
@@ -408,9 +407,11 @@ def told(
         for _ in range(10 * QUERIES_EACH):
             query = resolve(facts.config, **options_of(rng))
             result = answer(world, query.form())
-            if len(queries) < QUERIES_EACH and (
-                is_led(name, query.form(), result) or rng.random() < 0.05
-            ):
+            form = query.form()
+            is_led = name in dag_cbor.decode(result)["status"] or name in form["match"]
+            if depends is not None:
+                is_led = depends(world, form)
+            if len(queries) < QUERIES_EACH and (is_led or rng.random() < 0.05):
                 queries.append({"query": query.encode().hex(), "result": result.hex()})
         if len(queries) < QUERIES_EACH:
             continue
@@ -426,6 +427,17 @@ def told(
             }
         )
     return cases
+
+
+def linked_facts(rng: random.Random, *, node_count_max: int) -> Facts:
+    return with_edges(rng, random_facts(rng, node_count_max=node_count_max), [])
+
+
+def opens(world: World, form: dict[str, Any]) -> bool:
+    """Returns whether a lane of a question has a heading in whose place a passage stands."""
+    before = {name: value for name, value in form.items() if name != "passages"}
+    found = [dag_cbor.decode(answer(world, one))["items"] for one in (form, before)]
+    return found[0] != found[1]
 
 
 def sample(rng: random.Random, count: int) -> list[float]:

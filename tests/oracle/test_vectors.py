@@ -84,6 +84,7 @@ class Says:
         *cases("symbols"),
         *cases("code"),
         *cases("homes"),
+        *cases("passages"),
         *cases("related"),
         *cases("history"),
         *cases("queries"),
