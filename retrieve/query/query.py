@@ -159,9 +159,9 @@ class Query:
 
     def counting_like(self, recorded: Query) -> Self:
         """Returns the query by the rules of a recorded one: with those symbols, words of code and
-        swaps alone that it counts (`Match`), with packs by the rules of its packs, and with headings
-        opened only if it opens them. So what was asked before there were such rules is answered as
-        it was."""
+        swaps alone that it counts (`Match`), with packs by the rules of its packs, and with
+        headings opened only if it opens them. So what was asked before there were such rules is
+        answered as it was."""
         packs = self.packs
         if packs is not None and recorded.packs is not None:
             packs = packs.ruled_like(recorded.packs)

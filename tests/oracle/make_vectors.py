@@ -1,5 +1,7 @@
-"""Writes spec/vectors/retrieval/*.json from the oracle: `python -m tests.oracle.make_vectors` at
-the root.
+"""Writes files of spec/vectors/retrieval from the oracle: at the root,
+`python -m tests.oracle.make_vectors NAME...`, without names all of them.
+
+A file that was written before a field of the query came shows questions of before, and is kept.
 
 Nothing of `retrieve/` is used but `resolve`, which turns options into canonical forms.
 """
@@ -9,8 +11,10 @@ from __future__ import annotations
 import json
 import random
 import struct
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,27 +68,29 @@ WALK_ANCHORS = [
 ]
 
 
-def main() -> None:
-    """Writes every file."""
+def main(names: Sequence[str]) -> None:
+    """Writes the files of these names, of all for none."""
+    made: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "numbers": lambda: [*logarithms(), *exponentials(), *products()],
+        "text": texts,
+        "answers": answers,
+        "walks": walks,
+        "mentions": partial(told, "mentions", MENTION_ANCHORS, named_facts, random_mention_options),
+        "passages": partial(
+            told, "passages", PASSAGE_ANCHORS, linked_facts, random_walk_options, opens
+        ),
+        "related": partial(told, "related", RELATED_ANCHORS, related_facts, random_related_options),
+        "symbols": partial(told, "symbols", SYMBOL_ANCHORS, SIGNED.facts, SIGNED.options),
+        "code": partial(told, "code", CODE_ANCHORS, CODE.facts, CODE.options),
+        "homes": partial(told, "homes", ["7-a"], home_facts, random_home_options, has_text),
+        "history": histories,
+        "queries": subqueries,
+        "union": unions,
+    }
     FOLDER.mkdir(parents=True, exist_ok=True)
-    write("numbers", [*logarithms(), *exponentials(), *products()])
-    write("text", texts())
-    write("answers", answers())
-    write("walks", walks())
-    write("mentions", told("mentions", MENTION_ANCHORS, named_facts, random_mention_options))
-    write("passages", told("passages", PASSAGE_ANCHORS, linked_facts, random_walk_options, opens))
-    write("related", told("related", RELATED_ANCHORS, related_facts, random_related_options))
-    write("symbols", told("symbols", SYMBOL_ANCHORS, SIGNED.facts, SIGNED.options))
-    write("code", told("code", CODE_ANCHORS, CODE.facts, CODE.options))
-    write("homes", told("homes", ["7-a"], home_facts, random_home_options, has_text))
-    write("history", histories())
-    write("queries", subqueries())
-    write("union", unions())
-
-
-def write(name: str, cases: list[dict[str, Any]]) -> None:
-    text = json.dumps(cases, indent=1, ensure_ascii=True)
-    (FOLDER / f"{name}.json").write_text(text + "\n", encoding="ascii")
+    for name in names or made:
+        text = json.dumps(made[name](), indent=1, ensure_ascii=True)
+        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="ascii")
 
 
 def logarithms() -> list[dict[str, Any]]:
@@ -451,4 +457,4 @@ def narrow(value: float) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
