@@ -162,10 +162,10 @@ def test_graph_lane_walks_links():
     repo = ibidem.init("memory:")
     write(repo, a="Zebras: see [more](b.md).\n", b="Stripes everywhere.\n")
     answer = repo.retrieve("zebras", graph={"mode": "ppr"}, limit=5)
-    (item,) = (item for item in answer.items if item.node.props.get("source") == "b.md")
-    path = item.paths["graph"]
-    assert path.nodes == (answer.items[0].id, item.id)
-    assert str(path) == f"{path.nodes[0]} -links_to-> {item.id}"
+    (item,) = (item for item in answer.items if item.node.summary == "Stripes everywhere.")
+    path, document = item.paths["graph"], document_id("b.md")
+    assert path.nodes == (answer.items[0].id, document)
+    assert str(path) == f"{path.nodes[0]} -links_to-> {document}"
     assert str(path) in answer.explain()
 
 
