@@ -132,7 +132,8 @@ def ingest(
     _check(options, names, stdin)
     with Sandbox() as sandbox:
         made = report or IngestReport()
-        return _Ingest(tx, options, stdin, progress, sandbox, folder, made).run(names)
+        home = Config.from_map(tx.base.config).analyser
+        return _Ingest(tx, options, stdin, progress, sandbox, home, folder, made).run(names)
 
 
 def ingest_text(
@@ -153,7 +154,17 @@ def ingest_text(
     with Sandbox() as sandbox:
         links = LinkEdges()
         name = PurePath(path).as_posix() if isinstance(path, os.PathLike) else path
-        _ingest_source(tx, name, text, media_type, report, sandbox, links, is_arrived=False)
+        _ingest_source(
+            tx,
+            name,
+            text,
+            media_type,
+            report,
+            sandbox,
+            links,
+            home=Config.from_map(tx.base.config).analyser,
+            is_arrived=False,
+        )
         links.stage(tx)
     return report
 
@@ -185,6 +196,8 @@ class _Ingest:
     stdin: BinaryIO | None
     progress: Callable[[Progress], None] | None
     sandbox: Sandbox
+    home: str
+    """The analyser of the repository."""
     folder: WorkingFolder | None = None
     report: IngestReport = field(default_factory=IngestReport)
     _taken: dict[str, str] = field(default_factory=dict)
@@ -433,6 +446,7 @@ class _Ingest:
             self.report,
             self.sandbox,
             self._links,
+            home=self.home,
             is_arrived=folder is not None and not folder.row(entry.path).reader,
         )
         if reason is None:
@@ -479,6 +493,7 @@ def _ingest_source(
     sandbox: Sandbox,
     links: LinkEdges,
     *,
+    home: str,
     is_arrived: bool,
 ) -> str | None:
     """Ingests a source; returns why it is left out and reports that, None if it is not."""
@@ -487,7 +502,6 @@ def _ingest_source(
     if tx.is_tombstoned(document_id(path)):
         report.skipped.append((path, FORGOTTEN_REASON))
         return FORGOTTEN_REASON
-    home = Config.from_map(tx.base.config).analyser
     reading = read_document(path, source, media_type=media_type, sandbox=sandbox, home=home)
     if format_of(path, media_type).is_extracted and _is_only_named(reading.drafts, path):
         report.skipped.append((printable(path), NO_TEXT))

@@ -26,18 +26,13 @@ def with_homes(made: Sequence[Draft], home: str) -> list[Draft]:
     Args:
         home: the repository's analyser.
     """
-    texts = [_text(one) for one in made]
+    texts = [
+        "" if one.props.get("format") == _CODE else f"{one.header}\n{one.summary}" for one in made
+    ]
     own = analyser_of("\n".join(texts), home)
     if own == home:
         return list(made)
     return [
-        replace(one, props={**one.props, HOME: own}) if text else one
+        replace(one, props={**one.props, HOME: own}) if text.strip() else one
         for one, text in zip(made, texts, strict=True)
     ]
-
-
-def _text(draft: Draft) -> str:
-    """Returns what a draft says in a language of people; empty for code."""
-    if draft.props.get("format") == _CODE:
-        return ""
-    return f"{draft.header}\n{draft.summary}" if draft.header else draft.summary
