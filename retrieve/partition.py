@@ -184,7 +184,8 @@ class Counts:
         query = universe.query
         assert query.text is not None, "BUG: the lexical lane runs on a text"
         home = universe.view.snapshot.config.analyser
-        return words_of(query.text, home, self.statistics().analysers)
+        analysers = self.statistics().analysers
+        return words_of(query.text, home, analysers, accents=query.match.accents)
 
     def scored(self, universe: Universe) -> Counter[Word]:
         """Returns everything that a score can come from: the words, and the symbols."""

@@ -478,7 +478,7 @@ def coverage_warning(query: Query, texts: Sequence[str]) -> Iterator[AnswerWarni
         return
     from ibidem.retrieve.answer.assessment import coverage_of  # few questions require any
 
-    found = coverage_of(query.text or "", texts)
+    found = coverage_of(query.text or "", texts, accents=query.match.accents)
     if found.permille < query.coverage_min:
         yield AnswerWarning(WarningCode.LOW_COVERAGE, "coverage_min", None, len(found.missing))
 

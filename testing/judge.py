@@ -17,6 +17,7 @@ from ibidem.repo.history.bisect import search_answers
 from ibidem.repo.history.compare import Ask, Cause, MoveKind, compare, placed
 from ibidem.repo.history.diff_format import cause_lines, move_lines
 from ibidem.retrieve.answer.answer import Answer
+from ibidem.retrieve.query.match import requested_options
 from ibidem.retrieve.query.vector import VECTOR_OPTIONS
 from ibidem.testing.golden import Check, answer_digest
 
@@ -119,8 +120,12 @@ class Mode:
 
 
 def question_differences(check: Check, result: Answer[Any], mode: Mode) -> list[str]:
-    """Returns how the question differs from the recorded one; other vectors only if exact."""
-    old, new = check.query.form(), result.query.form()
+    """Returns how the question differs from the recorded one; other vectors only if exact. Rules of
+    the release alone make no other question: what they change shows in the answer."""
+    old, new = (
+        {name: requested_options(name, value) for name, value in query.form().items()}
+        for query in (check.query, result.query)
+    )
     if mode.name is not ModeName.EXACT:
         old, new = _without_vectors(old), _without_vectors(new)
     old.pop("semantics", None)

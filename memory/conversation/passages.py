@@ -13,9 +13,10 @@ from __future__ import annotations
 from bisect import bisect
 from collections import Counter
 
-from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.index.analysis import analyse_positions, analyser_of
 from ibidem.ingest.chunks import chunks
 from ibidem.objects.record import record
+from ibidem.retrieve.lexical.words import terms_of
 
 LONG_CHARS = 2000
 """A message with more characters has passages."""
@@ -31,13 +32,14 @@ class Passage:
     text: str
 
 
-def best_passage(text: str, question: str, home: str) -> Passage | None:
+def best_passage(text: str, question: str, home: str, *, accents: bool = False) -> Passage | None:
     """Returns the passage of a long text with the most of a question: each term of it counts once a
     passage, the more the fewer passages have it; of equal ones, the one with more occurrences, then
     the first. None if the text is not long, or has no term of the question.
 
     Args:
         home: the home analyser of the text.
+        accents: whether the question has the terms of other spellings, too.
 
     >>> filler = "Nothing of note happened here. " * 100
     >>> best_passage(f"{filler}The gate broke. {filler}", "gate", "english-1").start > 2000
@@ -46,7 +48,7 @@ def best_passage(text: str, question: str, home: str) -> Passage | None:
     if len(text) <= LONG_CHARS:
         return None
     analyser = analyser_of(text, home)
-    wanted = set(analyse(question, analyser))
+    wanted = set(terms_of(question, analyser, accents=accents))
     found = [(start, stop, term) for term, start, stop in analyse_positions(text, analyser)]
     found = sorted(one for one in found if one[2] in wanted)
     ranges = chunks(text)

@@ -137,11 +137,11 @@ def select(
     if order == "chronological":
         best.sort(key=lambda one: _time_key(one.messages[0]))
     every = (message for one in best for message in one.messages)
-    home = revision.config.analyser
+    home, accents = revision.config.analyser, ranked.query.match.accents
     passages = {
         one.id: found
         for one in every
-        if (found := best_passage(one.text, text, home_of(one.props, home)))
+        if (found := best_passage(one.text, text, home_of(one.props, home), accents=accents))
     }
     return _selection(best, ranked, scores, passages, scope.outside)
 

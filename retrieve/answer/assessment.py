@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.index.analysis import ENGLISH, analyse, analyse_positions, analyser_of
+from ibidem.index.analysis.accents import spelt_terms
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
@@ -94,42 +95,50 @@ class Assessment:
 def assess(answer: Assessable) -> Assessment:
     """Returns what an answer says of itself."""
     texts = [item.rendered for item in answer.items]
+    query = answer.query
     return Assessment(
-        coverage_of(answer.query.text or "", texts),
+        coverage_of(query.text or "", texts, accents=query.match.accents),
         _distribution([item.score for item in answer.items]),
     )
 
 
-def coverage_of(question: str, texts: Iterable[str]) -> Coverage:
+def coverage_of(question: str, texts: Iterable[str], *, accents: bool = False) -> Coverage:
     """Returns which terms of a question some texts have.
 
-    Each text has its own analyser, under which a word of the question is another term. A word that
-    is a stop word in one of these languages is none.
+    Each text has its own analyser, under which a word of the question is another term, or with
+    `accents` any of those of its spellings. A word that is a stop word in one of these languages is
+    none.
     """
     known: dict[str, set[str]] = {}
     for text in texts:
         analyser = analyser_of(text, ENGLISH)
         known.setdefault(analyser, set()).update(analyse(text, analyser))
-    wanted = list(dict.fromkeys(_words(question, tuple(known))))
+    wanted = list(dict.fromkeys(_words(question, tuple(known), accents=accents)))
     missing = tuple(
-        word[0]
-        for word in wanted
-        if not any(term in held for term, held in zip(word[1:], known.values(), strict=True))
+        term
+        for term, forms in wanted
+        if all(held.isdisjoint(form) for form, held in zip(forms, known.values(), strict=True))
     )
     return Coverage(len(wanted) - len(missing), len(wanted), missing)
 
 
-def _words(question: str, analysers: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yields each word of a question: its term under the question's own analyser, then under each
-    of the others."""
+def _words(
+    question: str, analysers: Sequence[str], *, accents: bool
+) -> Iterator[tuple[str, tuple[frozenset[str], ...]]]:
+    """Yields each word of a question: its term under the question's own analyser, and its terms
+    under each of the others."""
     others = [
         {(start, stop): term for term, start, stop in analyse_positions(question, one)}
         for one in analysers
     ]
     for term, start, stop in analyse_positions(question, analyser_of(question, ENGLISH)):
-        forms = [found.get((start, stop)) for found in others]
-        if None not in forms:
-            yield term, *(form for form in forms if form is not None)
+        if all((start, stop) in found for found in others):
+            forms = [frozenset((found[start, stop],)) for found in others]
+            if accents:
+                word = question[start:stop]
+                spelt = [spelt_terms(word, one) for one in analysers]
+                forms = [one | more for one, more in zip(forms, spelt, strict=True)]
+            yield term, tuple(forms)
 
 
 def _distribution(scores: Sequence[float]) -> Distribution | None:

@@ -436,6 +436,7 @@ class _Making:
                 self._home(node),
                 symbols,
                 sentences=self._options.sentences,
+                accents=self._query.match.accents,
             )
             found = replace(found, focus=focus)
         return replace(found, tokens=self.found.reader.estimator.estimate(found.rendered))

@@ -21,9 +21,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
 
-from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.index.analysis import analyse_positions, analyser_of
 from ibidem.index.analysis.symbols import symbol_positions
 from ibidem.retrieve.context.pieces import BLANK, pieces_of
+from ibidem.retrieve.lexical.words import terms_of
 
 _GOOD = re.compile(r"\n|(?<=[.!?:;])\s|(?<=[\u3002\uff01\uff1f])")
 _LINE = re.compile(r"\n")
@@ -149,7 +150,13 @@ def _largest(count: int, is_fit: Callable[[int], bool]) -> int:
 
 
 def focus_of(
-    text: str, question: str, home: str, symbols: Container[str] = (), *, sentences: bool
+    text: str,
+    question: str,
+    home: str,
+    symbols: Container[str] = (),
+    *,
+    sentences: bool,
+    accents: bool = False,
 ) -> int:
     """Returns the start of the piece of a text that a question is about.
 
@@ -159,9 +166,10 @@ def focus_of(
         home: the home analyser of the text.
         symbols: those that the question is about.
         sentences: whether its pieces are sentences.
+        accents: whether the question has the terms of other spellings, too.
     """
     analyser = analyser_of(text, home)
-    wanted = set(analyse(question, analyser))
+    wanted = set(terms_of(question, analyser, accents=accents))
     found = [(at, term) for term, at, _ in analyse_positions(text, analyser) if term in wanted]
     if symbols:
         found += [(at, one) for one, at, _ in symbol_positions(text) if one in symbols]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from ibidem.index.analysis import analyse, analyse_positions, analyser_of
+from ibidem.index.analysis import analyse_positions, analyser_of
 from ibidem.index.analysis.symbols import symbol_positions
-from ibidem.retrieve.lexical.words import phrases_of, query_symbols
+from ibidem.retrieve.lexical.words import phrases_of, query_symbols, terms_of
 from ibidem.retrieve.query.query import Query
 
 SPANS_MAX = 64
@@ -29,7 +29,7 @@ class Matcher:
         @cache
         def phrases(analyser: str) -> list[tuple[str, ...]]:
             found = phrases_of(text, analyser) if query.match.phrases else ()
-            terms = dict.fromkeys(analyse(text, analyser))
+            terms = dict.fromkeys(terms_of(text, analyser, accents=query.match.accents))
             return [phrase for phrase in found if phrase] or [(term,) for term in terms]
 
         self._phrases = phrases

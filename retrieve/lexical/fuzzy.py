@@ -51,8 +51,7 @@ def near_terms(
     found: dict[Word, list[str]] = {}
     if not expanded:
         return found
-    assert query.text is not None, "BUG: words come from a text"
-    edited = edited_terms(query.text, home, statistics.analysers, expanded, swaps=fuzzy.swaps)
+    edited = edited_terms(query, home, statistics.analysers, expanded)
     for word in expanded:
         ranked: list[tuple[int, str]] = []
         candidates = {

@@ -60,7 +60,7 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     flag = query.include_tombstoned
     statistics = statistics_of(view, include_tombstoned=flag)
     home = view.snapshot.config.analyser
-    counts = words_of(query.text, home, statistics.analysers)
+    counts = words_of(query.text, home, statistics.analysers, accents=query.match.accents)
     symbols = symbol_counts(query)
     if not counts and not symbols:
         return empty_top(LANE, LaneStatus.NO_TERMS, floor=FLOOR)

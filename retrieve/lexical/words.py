@@ -22,6 +22,7 @@ from ibidem.index.analysis import (
     code_words,
     symbol_words,
 )
+from ibidem.index.analysis.accents import LETTERS, spelt_terms
 from ibidem.index.analysis.words import TERM_MAX
 from ibidem.retrieve.query.query import Query
 
@@ -29,21 +30,37 @@ Word = tuple[str, ...]
 """The distinct forms of a word, ascending."""
 
 
-def words_of(text: str, home: str, analysers: Sequence[str]) -> Counter[Word]:
+def words_of(
+    text: str, home: str, analysers: Sequence[str], *, accents: bool = False
+) -> Counter[Word]:
     """Returns the words of a question and how often it has each.
 
     Args:
         text: of the question.
         home: the analyser of the root's config.
         analysers: those of the documents; `home` if there are none.
+        accents: whether a word also has the forms of its spellings with and without accents.
 
     >>> words_of("H\u00e4user", "english-1", ("english-1", "german-1"))
     Counter({('haus', 'hauser'): 1})
     """
     analysers = analysers or (home,)
-    if len(analysers) == 1:
+    if len(analysers) == 1 and not (accents and analysers[0] in LETTERS):
         return Counter(zip(analyse(text, analysers[0]), strict=True))
-    return Counter(word for word, _, _ in _with_ranges(text, home, analysers))
+    return Counter(word for word, _, _ in _with_ranges(text, home, analysers, accents=accents))
+
+
+def terms_of(text: str, analyser: str, *, accents: bool) -> list[str]:
+    """Returns the terms of a question under one analyser, those of other spellings behind them.
+
+    >>> terms_of("affichees", "french-1", accents=True)
+    ['affiche', 'affich', 'affichees']
+    """
+    terms = analyse(text, analyser)
+    if not accents or analyser not in LETTERS:
+        return terms
+    words = _with_ranges(text, analyser, (analyser,), accents=True)
+    return list(dict.fromkeys([*terms, *(form for word, _, _ in words for form in word)]))
 
 
 def query_symbols(query: Query) -> frozenset[str]:
@@ -68,7 +85,7 @@ def symbol_counts(query: Query) -> Counter[Word]:
 
 
 def edited_terms(
-    text: str, home: str, analysers: Sequence[str], words: Iterable[Word], *, swaps: bool
+    query: Query, home: str, analysers: Sequence[str], words: Iterable[Word]
 ) -> dict[Word, set[str]]:
     """Returns the terms that some words of a question are without one of their characters, or with
     two neighbouring ones swapped.
@@ -77,20 +94,22 @@ def edited_terms(
     letter less is a plural.
 
     Args:
-        text: of the question.
+        query: has a text, and the option `fuzzy`.
         home: as for `words_of`.
         analysers: as for `words_of`.
         words: those that are looked at; of one with more than TERM_MAX characters nothing is found.
-        swaps: whether characters are swapped, too.
     """
+    text, fuzzy = query.text, query.match.fuzzy
+    assert text is not None, "BUG: words come from a text"
+    assert fuzzy is not None, "BUG: asked for edits without the option"
     analysers = analysers or (home,)
     found: dict[Word, set[str]] = {word: set() for word in words}
     met: set[str] = set()
-    for word, start, stop in _with_ranges(text, home, analysers):
+    for word, start, stop in _with_ranges(text, home, analysers, accents=query.match.accents):
         if word not in found or stop - start > TERM_MAX or text[start:stop] in met:
             continue
         met.add(text[start:stop])
-        for other in _edited(text[start:stop], swaps=swaps):
+        for other in _edited(text[start:stop], swaps=fuzzy.swaps):
             for one in analysers:
                 terms = analyse(other, one)
                 found[word].update(terms if len(terms) == 1 else ())
@@ -105,7 +124,9 @@ def _edited(word: str, *, swaps: bool) -> Iterator[str]:
             yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
-def _with_ranges(text: str, home: str, analysers: Sequence[str]) -> Iterator[tuple[Word, int, int]]:
+def _with_ranges(
+    text: str, home: str, analysers: Sequence[str], *, accents: bool
+) -> Iterator[tuple[Word, int, int]]:
     """Yields the words of a question in order, each with its range."""
     own = analyser_of(text, home, analysers)
     others = [
@@ -115,6 +136,8 @@ def _with_ranges(text: str, home: str, analysers: Sequence[str]) -> Iterator[tup
     ]
     for term, start, stop in analyse_positions(text, own):
         forms = {term} | {found[start, stop] for found in others if (start, stop) in found}
+        if accents:
+            forms = forms.union(*(spelt_terms(text[start:stop], one) for one in analysers))
         yield tuple(sorted(forms)), start, stop
 
 

@@ -30,7 +30,7 @@ from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import RULES, default, defaults
 
 OR, AND = "or", "and"
-WHERE_THEY_COUNT = frozenset({"symbols", "code", "related"})
+WHERE_THEY_COUNT = ("accents", "code", "related", "symbols")
 """The fields that depend on the words of a text, and are written only where they are true."""
 
 
@@ -70,6 +70,7 @@ class Match:
     symbols: bool = False
     code: bool = False
     related: bool = False
+    accents: bool = False
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form, with those of `WHERE_THEY_COUNT` only that count."""
@@ -86,7 +87,7 @@ class Match:
         """Returns the options of a question with some texts.
 
         Symbols and words of code count if a text has any; related words if a text has words with
-        any, and one word is enough.
+        any, and one word is enough; accents in every text.
 
         Args:
             texts: of the question and of its subqueries.
@@ -95,19 +96,20 @@ class Match:
         has_symbols = any(map(symbol_words, texts))
         has_code = any(map(code_words, texts))
         has_related = related and self.is_of_any_word and any(map(has_related_terms, texts))
-        return _counting(self, has_symbols, has_code, has_related)
+        return _counting(self, bool(texts), has_code, has_related, has_symbols)
 
     def counting_like(self, recorded: Match) -> Match:
-        """Returns the same with those symbols, words of code and swaps alone that a recorded
-        question counts: it may be of a release before they counted."""
+        """Returns the same with those accents, symbols, words of code and swaps alone that a
+        recorded question counts: it may be of a release before they counted."""
         fuzzy = self.fuzzy
         if fuzzy is not None and recorded.fuzzy is not None:
             fuzzy = replace(fuzzy, swaps=recorded.fuzzy.swaps)
         return _counting(
             replace(self, fuzzy=fuzzy),
-            self.symbols and recorded.symbols,
+            self.accents and recorded.accents,
             self.code and recorded.code,
             self.related,
+            self.symbols and recorded.symbols,
         )
 
     @property
@@ -116,13 +118,13 @@ class Match:
         fuzzy = self.fuzzy
         if fuzzy is not None:
             fuzzy = replace(fuzzy, swaps=True)
-        return _counting(replace(self, fuzzy=fuzzy), False, False, False)
+        return _counting(replace(self, fuzzy=fuzzy), False, False, False, False)
 
 
 @lru_cache(maxsize=64)
-def _counting(match: Match, symbols: bool, code: bool, related: bool) -> Match:
+def _counting(match: Match, accents: bool, code: bool, related: bool, symbols: bool) -> Match:
     """Returns the same object for equal options: what has been encoded is found by it."""
-    return replace(match, symbols=symbols, code=code, related=related)
+    return replace(match, accents=accents, code=code, related=related, symbols=symbols)
 
 
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:
@@ -153,7 +155,7 @@ def requested_options(name: str, form: Any) -> Any:
 
 def match_of_form(form: object) -> Match:
     """Returns the options of a canonical form."""
-    counting = set(form) & WHERE_THEY_COUNT if isinstance(form, dict) else set()
+    counting = set(form).intersection(WHERE_THEY_COUNT) if isinstance(form, dict) else set()
     if not isinstance(form, dict) or set(form) - counting != {"operator", "phrases", "fuzzy"}:
         raise InvalidInputError(f"match: got {checks.show(form)}, expected its three fields")
     for name in sorted(counting):
@@ -165,7 +167,7 @@ def match_of_form(form: object) -> Match:
     found = resolve_match(form["operator"], form["phrases"], fuzzy)
     if found.fuzzy is not None:
         found = replace(found, fuzzy=replace(found.fuzzy, swaps="swaps" in form["fuzzy"]))
-    return _counting(found, *(name in form for name in ("symbols", "code", "related")))
+    return _counting(found, *(name in form for name in WHERE_THEY_COUNT))
 
 
 def _requested_fuzzy(form: object) -> object:

@@ -12,9 +12,13 @@ from .world import Facts, finish, random_facts, wide_options
 
 WORDS = (
     *("Gießkanne", "Gießkannen", "Häuser", "und", "die", "der", "chevaux", "cheval", "les", "une"),
+    *("affichées", "affichees", "ação", "acao", "información", "informacion", "pensée"),
     *("Retries", "retry", "the", "of", "queue", "東京", "\n", "log_error"),
 )
-NAMED = ("german-1", "german-1", "french-1", "english-1", "unicode-1", "klingon-1", "", 7, ["x"])
+NAMED = (
+    *("german-1", "french-1", "french-1", "spanish-1", "portuguese-1", "english-1", "unicode-1"),
+    *("klingon-1", "", 7, ["x"]),
+)
 
 
 def home_facts(rng: random.Random, *, node_count_max: int = 30) -> Facts:

@@ -44,6 +44,7 @@ HISTORY_STATES = 4
 UNION_STATES = 2
 UNION_BYTES_MAX = 24_000
 QUERIES_STATES = 4
+HOME_ANCHORS = ["7-a", "6.1-a", "4.1.6-a", "4.1.6-b", "4.1.6-d"]
 MENTION_ANCHORS = ["5.6-a", "5.6.1-a", "5.6.1-b", "5.6.2-a", "5.6.2-b", "5.6.2-c", "5.6.2-d"]
 PASSAGE_ANCHORS = ["4.4-a", "4.4-b"]
 RELATED_ANCHORS = ["4.1.8-a", "4.1.8-b", "9-a"]
@@ -82,7 +83,7 @@ def main(names: Sequence[str]) -> None:
         "related": partial(told, "related", RELATED_ANCHORS, related_facts, random_related_options),
         "symbols": partial(told, "symbols", SYMBOL_ANCHORS, SIGNED.facts, SIGNED.options),
         "code": partial(told, "code", CODE_ANCHORS, CODE.facts, CODE.options),
-        "homes": partial(told, "homes", ["7-a"], home_facts, random_home_options, has_text),
+        "homes": partial(told, "homes", HOME_ANCHORS, home_facts, random_home_options, has_text),
         "history": histories,
         "queries": subqueries,
         "union": unions,

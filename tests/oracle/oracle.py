@@ -11,6 +11,7 @@ Spec: retrieval.
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Collection
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -28,6 +29,8 @@ from ibidem.index.analysis import (
     symbol_words,
     symbols_of,
 )
+from ibidem.index.analysis.fold import fold
+from ibidem.index.analysis.normalise import normalised
 from ibidem.index.analysis.related import related_terms
 from ibidem.objects.blocks import Source
 from ibidem.objects.cid import RootCid
@@ -45,6 +48,15 @@ from .mentions import mentioned
 from .packing import pack
 from .recall import Said
 
+ACCENTED = {
+    "dutch-1": "éë",
+    "finnish-1": "äö",
+    "french-1": "âèéî",
+    "italian-1": "àèìò",
+    "portuguese-1": "áâãçéêíõ",
+    "spanish-1": "áéíó",
+    "swedish-1": "ö",
+}
 LANES = ("lexical", "dense", "sparse", "graph", "community", "mentions")
 
 
@@ -303,7 +315,7 @@ def lexical(
             documents[key], analysers[key] = terms + symbols_of(text), analyser
     by = list(analysers.values())
     held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
-    query = spoken(form["text"], home, held)
+    query = spoken(form, home, held)
     symbols = symbol_words(form["text"]) if "symbols" in form["match"] else []
     symbols += code_words(form["text"]) if "code" in form["match"] else []
     if not query + symbols:
@@ -535,7 +547,7 @@ def asked(
             if own >= fuzzy.get("rare", own + 1):
                 continue
             long = [term for term in word if len(term) >= fuzzy["length"]]
-            less = edited(form["text"], home, held, word, "swaps" in fuzzy) if long else set()
+            less = edited(form, home, held, word, "swaps" in fuzzy) if long else set()
             near = sorted(
                 (one for one in known if one in less or any(is_near(one, term) for term in long)),
                 key=lambda one: (-held_by((one,), documents), one.encode()),
@@ -547,15 +559,17 @@ def asked(
     return counts, list(groups.values()) if form["match"]["operator"] == "and" else []
 
 
-def spoken(text: str, home: str, held: list[str]) -> list[tuple[str, ...]]:
+def spoken(form: dict[str, Any], home: str, held: list[str]) -> list[tuple[str, ...]]:
     """Returns the words of a question, repeated, each as its forms in ascending order."""
-    return [word for word, _ in spoken_at(text, home, held)]
+    return [word for word, _ in spoken_at(form, home, held)]
 
 
-def edited(text: str, home: str, held: list[str], word: tuple[str, ...], swaps: bool) -> set[str]:
+def edited(
+    form: dict[str, Any], home: str, held: list[str], word: tuple[str, ...], swaps: bool
+) -> set[str]:
     """Returns the terms that a word of a question is without one of its characters, or with two
     neighbours in the other order."""
-    parts = [part for one, part in spoken_at(text, home, held) if one == word and len(part) <= 64]
+    parts = [part for one, part in spoken_at(form, home, held) if one == word and len(part) <= 64]
     cut = {part[:at] + part[at + 1 :] for part in parts for at in range(len(part))}
     if swaps:
         for part in parts:
@@ -565,8 +579,11 @@ def edited(text: str, home: str, held: list[str], word: tuple[str, ...], swaps: 
     return {terms[0] for terms in found if len(terms) == 1}
 
 
-def spoken_at(text: str, home: str, held: list[str]) -> list[tuple[tuple[str, ...], str]]:
+def spoken_at(
+    form: dict[str, Any], home: str, held: list[str]
+) -> list[tuple[tuple[str, ...], str]]:
     """Returns the same, each with the part of the text that it is."""
+    text = form["text"]
     own = analyser_of(text, home, held)
     words = []
     for term, start, stop in analyse_positions(text, own):
@@ -577,8 +594,28 @@ def spoken_at(text: str, home: str, held: list[str]) -> list[tuple[tuple[str, ..
                 for form, first, last in analyse_positions(text, other)
                 if (first, last) == (start, stop)
             }
+            if "accents" in form["match"]:
+                forms |= spelt(text[start:stop], other)
         words.append((tuple(sorted(forms)), text[start:stop]))
     return words
+
+
+def spelt(word: str, analyser: str) -> set[str]:
+    """Returns the terms of a word with one or two accents among its last six letters, or none."""
+    marked = "".join(fold(one) for one in ACCENTED.get(analyser, ""))
+    plain = normalised(fold(word).lower())
+    if not marked or not (plain.isascii() and plain.isalpha()):
+        return set()
+    spellings = {plain}
+    for _ in range(2 * (plain == fold(word).lower())):
+        for one in sorted(spellings):
+            letters = re.findall("[a-z][\u0300-\u036f]*", one)
+            for at in range(max(0, len(letters) - 6), len(letters)):
+                for letter, mark in zip(marked[::2], marked[1::2], strict=True):
+                    if letters[at] == letter:
+                        spellings.add("".join((*letters[:at], letter + mark, *letters[at + 1 :])))
+    found = [analyse(one, analyser) for one in spellings]
+    return {terms[0] for terms in found if len(terms) == 1}
 
 
 def held_by(word: tuple[str, ...], documents: dict[bytes, list[str]]) -> int:

@@ -113,19 +113,34 @@ def uncovered(form: dict[str, Any], items: list[dict[str, Any]]) -> list[list[An
     """Returns the warning that the items have too few of the text's terms."""
     if "coverage_min" not in form:
         return []
-    own = analyser_of(form["text"], HOME)
+    from .oracle import spelt
+
+    question, has_accents = form["text"], "accents" in form["match"]
     rows = [(analyser_of(item["rendered"], HOME), item["rendered"]) for item in items]
-    names = [own, *sorted({name for name, _ in rows})]
-    terms = {
-        name: {tuple(at): t for t, *at in analyse_positions(form["text"], name)} for name in names
+    names = sorted({name for name, _ in rows})
+    own, *terms = (
+        {tuple(at): t for t, *at in analyse_positions(question, name)}
+        for name in (analyser_of(question, HOME), *names)
+    )
+    words = {
+        (
+            own[start, stop],
+            tuple(
+                frozenset(
+                    {found[start, stop]}
+                    | (spelt(question[start:stop], name) if has_accents else set())
+                )
+                for name, found in zip(names, terms, strict=True)
+            ),
+        )
+        for start, stop in own
+        if all((start, stop) in found for found in terms)
     }
-    ranges = set.intersection(*(set(found) for found in terms.values()))
-    words = {tuple(terms[name][one] for name in names) for one in ranges}
     held = {
-        word
-        for word in words
+        (term, forms)
+        for term, forms in words
         for name, text in rows
-        if word[names.index(name, 1)] in analyse(text, name)
+        if forms[names.index(name)] & set(analyse(text, name))
     }
     share = Fraction(len(held), len(words)) if words else Fraction(1)
     if share * 1000 // 1 >= form["coverage_min"]:

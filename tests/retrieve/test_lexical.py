@@ -402,6 +402,33 @@ def test_phrases_are_found_in_every_language():
     assert collection.found('"hund haus"', phrases=True, operator="and") == {GERMAN}
 
 
+FRENCH = "les options sont affichées dans la fenêtre et la liste"
+
+
+def test_accents_make_no_difference_in_a_question_or_in_a_text():
+    """[4.1.6-d]"""
+    plain = "les pages affichees sont dans la liste"
+    for home in ("english-1", "french-1"):
+        config = Config(fields=("summary",), analyser=home)
+        collection = Collection([[FRENCH, plain, "les options de la liste"]], config=config)
+        for word in ("affichees", "affichées", "AFFICHÉE"):
+            assert collection.found(word, fuzzy=False) == {FRENCH, plain}
+        assert collection.found("affichees fenetre", operator="and", fuzzy=False) == {FRENCH}
+
+
+def test_a_question_of_before_counts_its_accents():
+    """[4.1.6-d]"""
+    collection = mixed(FRENCH, *ENGLISH_TEXTS)
+    query = resolve(collection.config, text="affichees", fuzzy=False)
+    assert len(collection.top_by(query)) == 1
+    assert query.form()["match"]["accents"] is True
+    before = replace(query, match=replace(query.match, accents=False))
+    assert "accents" not in before.form()["match"]
+    assert query.counting_like(before) == before
+    assert collection.top_by(Query.decode(before.encode())) == []
+    assert not resolve(Config(), label="Note").match.accents
+
+
 def test_a_letter_too_many_in_an_ending_is_found():
     """[4.1.4-c]"""
     spanish = "los servidores de la red responden lentamente cuando no hay memoria"
@@ -477,8 +504,7 @@ def test_a_word_that_a_question_repeats_is_looked_at_once(monkeypatch: pytest.Mo
         return analyse(text, name)
 
     monkeypatch.setattr(query_words, "analyse", counted)
-    found = query_words.edited_terms(
-        "serverss down " * 100, "english-1", (), [("serverss",)], swaps=True
-    )
+    query = resolve(Config(), text="serverss down " * 100)
+    found = query_words.edited_terms(query, "english-1", (), [("serverss",)])
     assert "server" in found["serverss",]
     assert len(analysed) == 2 * len("serverss") - 1

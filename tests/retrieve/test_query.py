@@ -33,6 +33,7 @@ def test_every_default_is_resolved():
         "match": {
             "operator": "or", "phrases": False,
             "fuzzy": {"weight": 0.5, "terms": 20, "length": 4, "rare": 1, "swaps": True},
+            "accents": True,
         },
         "valid": None, "adjacency": 0, "rerank": None, "mmr": None, "estimator_digest": None,
         "vector": None, "sparse": None, "graph": None, "community": None,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from ibidem.repo.repository import Repository
+from ibidem.retrieve.query.match import Match
 
 from .conftest import QUESTION, Run, note
 
@@ -161,3 +163,20 @@ def test_a_changed_test_is_named_as_the_cause(project: pytest.Pytester, run: Run
     )
     note(repo, "new", "Pumps stand in the cellar.", "another note")
     run().stdout.fnmatch_lines(["the test was changed: it asks this at the recorded commit, too"])
+
+
+def test_a_golden_of_before_holds_while_a_rule_of_a_release_changes_no_answer(
+    project: pytest.Pytester, run: Run, repo: Repository, monkeypatch: pytest.MonkeyPatch
+):
+    project.makepyfile(test_notes=RANKS)
+    resolved = Match.for_texts
+
+    def of_before(match: Match, texts: Sequence[str], *, related: bool) -> Match:
+        return resolved(match, texts, related=related).counting_like(Match())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Match, "for_texts", of_before)
+        run("--retrieval-update").assert_outcomes(passed=1)
+    (golden,) = project.path.rglob("*.txt")
+    assert '"accents"' not in golden.read_text(encoding="utf-8")
+    run().assert_outcomes(passed=1)
