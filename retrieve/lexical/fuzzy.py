@@ -1,15 +1,15 @@
 """Terms at edit distance 1 of a query term.
 
-A typo in the ending of a word changes its stem by more than a character. So the terms that the word
-is without one of its characters are near too, whatever their distance; and those that it is with
-two neighbouring characters swapped, which is the commonest typo after a wrong character.
+A typo changes the stem of a word by more than a character where it hides the ending. So the terms
+that the word is after one edit are near too, whatever their distance: without one of its
+characters, with two neighbouring ones swapped, with one letter more, or with another one.
 
 Spec: retrieval 4.1.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ibidem.retrieve.lexical.bm25 import frequency
 from ibidem.retrieve.lexical.statistics import Statistics
@@ -61,9 +61,16 @@ def near_terms(
             for segment in lexical_view.segments
             for other in segment.terms_near(text)
         } | edited[word]
-        for other in candidates.difference(*words):
+        for other in _held(lexical_view, candidates.difference(*words)):
             count = lexical_view.term(other, statistics, query.k1, query.b).frequency
             if count:
                 ranked.append((-count, other))
         found[word] = [other for _, other in sorted(ranked)[: fuzzy.terms]]
     return found
+
+
+def _held(lexical_view: LexicalView, terms: Iterable[str]) -> Iterator[str]:
+    """Yields those of many terms that any row has; the others leave no trace in a cache."""
+    for term in terms:
+        if any(segment.term(term) is not None for segment in lexical_view.segments):
+            yield term

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from string import ascii_lowercase, ascii_uppercase
 
 from ibidem.index.analysis import (
     analyse,
@@ -23,11 +24,17 @@ from ibidem.index.analysis import (
     symbol_words,
 )
 from ibidem.index.analysis.accents import LETTERS, spelt_terms
+from ibidem.index.analysis.fold import fold
+from ibidem.index.analysis.normalise import normalised
 from ibidem.index.analysis.words import TERM_MAX
 from ibidem.retrieve.query.query import Query
 
 Word = tuple[str, ...]
 """The distinct forms of a word, ascending."""
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_RESPELT_MAX = 4
+_RESPELT_CHARS_MAX = 24
+"""So many words of a question, of at most so many characters, are looked for with each letter."""
 
 
 def words_of(
@@ -87,11 +94,12 @@ def symbol_counts(query: Query) -> Counter[Word]:
 def edited_terms(
     query: Query, home: str, analysers: Sequence[str], words: Iterable[Word]
 ) -> dict[Word, set[str]]:
-    """Returns the terms that some words of a question are without one of their characters, or with
-    two neighbouring ones swapped.
+    """Returns the terms that some words of a question are without one of their characters, with two
+    neighbouring ones swapped, or with one letter more or another one.
 
-    Stems of mistyped endings are far from the right ones: `serverss` is its own stem, and one
-    letter less is a plural.
+    Stems of mistyped words are far from the right ones: `serverss` is its own stem, and one letter
+    less is a plural; so is `servng`. A word has hundreds of neighbours with a letter more or
+    another one, so these are looked for in the language of the question, for its first few words.
 
     Args:
         query: has a text, and the option `fuzzy`.
@@ -104,16 +112,38 @@ def edited_terms(
     assert fuzzy is not None, "BUG: asked for edits without the option"
     analysers = analysers or (home,)
     found: dict[Word, set[str]] = {word: set() for word in words}
+    own = analyser_of(text, home, analysers)
     met: set[str] = set()
+    respelt = 0
     for word, start, stop in _with_ranges(text, home, analysers, accents=query.match.accents):
-        if word not in found or stop - start > TERM_MAX or text[start:stop] in met:
+        typed = text[start:stop]
+        if word not in found or len(typed) > TERM_MAX or typed in met:
             continue
-        met.add(text[start:stop])
-        for other in _edited(text[start:stop], swaps=fuzzy.swaps):
-            for one in analysers:
+        met.add(typed)
+        edits = [(other, analysers) for other in _edited(typed, swaps=fuzzy.swaps)]
+        if fuzzy.letters and respelt < _RESPELT_MAX and _has_letters(typed):
+            respelt += 1
+            edits += [(other, (own,)) for other in _with_letters(typed.translate(_LOWER))]
+        for other, languages in edits:
+            for one in languages:
                 terms = analyse(other, one)
                 found[word].update(terms if len(terms) == 1 else ())
     return found
+
+
+def _has_letters(word: str) -> bool:
+    """Returns whether a word is short enough to be respelt, and of Latin letters."""
+    plain = normalised(fold(word))
+    return len(word) <= _RESPELT_CHARS_MAX and plain.isascii() and plain.isalpha()
+
+
+def _with_letters(word: str) -> Iterator[str]:
+    """Yields a word with each letter in each gap, and instead of each character."""
+    for letter in ascii_lowercase:
+        for at in range(len(word) + 1):
+            yield word[:at] + letter + word[at:]
+        for at in range(len(word)):
+            yield word[:at] + letter + word[at + 1 :]
 
 
 def _edited(word: str, *, swaps: bool) -> Iterator[str]:

@@ -32,6 +32,8 @@ from ibidem.retrieve.query.options import RULES, default, defaults
 OR, AND = "or", "and"
 WHERE_THEY_COUNT = ("accents", "code", "related", "symbols")
 """The fields that depend on the words of a text, and are written only where they are true."""
+_FUZZY_RULES = ("swaps", "letters")
+"""The fields of `fuzzy` that no option sets."""
 
 
 @record
@@ -47,16 +49,18 @@ class Fuzzy:
     rare: int | None = default("fuzzy.rare")
     """Terms of the query that occur in at least this many documents add none; None: all do."""
     swaps: bool = True
-    """Whether two neighbouring characters that have changed places are one edit. It is no option:
-    only questions of before do without."""
+    """Whether two neighbouring characters that have changed places are one edit. Neither this nor
+    the next one is an option: only questions of before do without."""
+    letters: bool = True
+    """Whether a letter too few, or another one, is looked for in the word and not in its stem."""
 
     def form(self) -> dict[str, Any]:
-        """Returns the canonical form, with `rare` only if it is given, and `swaps` only if it
-        holds."""
+        """Returns the canonical form, with `rare` only if it is given, and the rules only that
+        hold."""
         form = {"weight": self.weight, "terms": self.terms, "length": self.length}
         if self.rare is not None:
             form["rare"] = self.rare
-        return {**form, "swaps": True} if self.swaps else form
+        return form | {name: True for name in _FUZZY_RULES if getattr(self, name)}
 
 
 @record
@@ -99,11 +103,12 @@ class Match:
         return _counting(self, bool(texts), has_code, has_related, has_symbols)
 
     def counting_like(self, recorded: Match) -> Match:
-        """Returns the same with those accents, symbols, words of code and swaps alone that a
+        """Returns the same with those accents, symbols, words of code and edits alone that a
         recorded question counts: it may be of a release before they counted."""
         fuzzy = self.fuzzy
         if fuzzy is not None and recorded.fuzzy is not None:
-            fuzzy = replace(fuzzy, swaps=recorded.fuzzy.swaps)
+            rules = {name: getattr(recorded.fuzzy, name) for name in _FUZZY_RULES}
+            fuzzy = replace(fuzzy, **rules)
         return _counting(
             replace(self, fuzzy=fuzzy),
             self.accents and recorded.accents,
@@ -117,7 +122,7 @@ class Match:
         """The same without what depends on the words of the text, or on when it was asked."""
         fuzzy = self.fuzzy
         if fuzzy is not None:
-            fuzzy = replace(fuzzy, swaps=True)
+            fuzzy = replace(fuzzy, **dict.fromkeys(_FUZZY_RULES, True))
         return _counting(replace(self, fuzzy=fuzzy), False, False, False, False)
 
 
@@ -166,13 +171,14 @@ def match_of_form(form: object) -> Match:
     fuzzy = False if form["fuzzy"] is None else _requested_fuzzy(form["fuzzy"])
     found = resolve_match(form["operator"], form["phrases"], fuzzy)
     if found.fuzzy is not None:
-        found = replace(found, fuzzy=replace(found.fuzzy, swaps="swaps" in form["fuzzy"]))
+        rules = {name: name in form["fuzzy"] for name in _FUZZY_RULES}
+        found = replace(found, fuzzy=replace(found.fuzzy, **rules))
     return _counting(found, *(name in form for name in WHERE_THEY_COUNT))
 
 
 def _requested_fuzzy(form: object) -> object:
     if isinstance(form, dict):
-        return {name: value for name, value in form.items() if name != "swaps"}
+        return {name: value for name, value in form.items() if name not in _FUZZY_RULES}
     return form
 
 

@@ -158,10 +158,9 @@ class Query:
         return None
 
     def counting_like(self, recorded: Query) -> Self:
-        """Returns the query by the rules of a recorded one: with those symbols, words of code and
-        swaps alone that it counts (`Match`), with packs by the rules of its packs, and with
-        headings opened only if it opens them. So what was asked before there were such rules is
-        answered as it was."""
+        """Returns the query by the rules of a recorded one: with those words and edits alone that
+        it counts (`Match`), with packs by the rules of its packs, and with headings opened only if
+        it opens them. So what was asked before there were such rules is answered as it was."""
         packs = self.packs
         if packs is not None and recorded.packs is not None:
             packs = packs.ruled_like(recorded.packs)

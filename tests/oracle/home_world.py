@@ -13,6 +13,7 @@ from .world import Facts, finish, random_facts, wide_options
 WORDS = (
     *("Gießkanne", "Gießkannen", "Häuser", "und", "die", "der", "chevaux", "cheval", "les", "une"),
     *("affichées", "affichees", "ação", "acao", "información", "informacion", "pensée"),
+    *("Gießkanen", "affchée", "retrys", "QUUE", "informatión"),
     *("Retries", "retry", "the", "of", "queue", "東京", "\n", "log_error"),
 )
 NAMED = (

@@ -542,12 +542,15 @@ def asked(
         known = {term for terms in documents.values() for term in terms}
         known -= {term for word in query for term in word}
         reached: dict[str, int] = {}
-        for word in set(query):
-            own = held_by(word, documents)
-            if own >= fuzzy.get("rare", own + 1):
-                continue
+        expanded = {
+            word
+            for word in query
+            if held_by(word, documents) < fuzzy.get("rare", len(documents) + 1)
+            and max(map(len, word)) >= fuzzy["length"]
+        }
+        for word in expanded:
             long = [term for term in word if len(term) >= fuzzy["length"]]
-            less = edited(form, home, held, word, "swaps" in fuzzy) if long else set()
+            less = edited(form, expanded, home, held, word)
             near = sorted(
                 (one for one in known if one in less or any(is_near(one, term) for term in long)),
                 key=lambda one: (-held_by((one,), documents), one.encode()),
@@ -565,18 +568,39 @@ def spoken(form: dict[str, Any], home: str, held: list[str]) -> list[tuple[str, 
 
 
 def edited(
-    form: dict[str, Any], home: str, held: list[str], word: tuple[str, ...], swaps: bool
+    form: dict[str, Any],
+    expanded: Collection[tuple[str, ...]],
+    home: str,
+    held: list[str],
+    word: tuple[str, ...],
 ) -> set[str]:
-    """Returns the terms that a word of a question is without one of its characters, or with two
-    neighbours in the other order."""
-    parts = [part for one, part in spoken_at(form, home, held) if one == word and len(part) <= 64]
-    cut = {part[:at] + part[at + 1 :] for part in parts for at in range(len(part))}
-    if swaps:
-        for part in parts:
+    """Returns the terms that a word of a question is after one edit, given all words that are
+    looked at."""
+    fuzzy = form["match"]["fuzzy"]
+    every = [one for one in spoken_at(form, home, held) if one[0] in expanded and len(one[1]) <= 64]
+    cut = set()
+    for part in {part for one, part in every if one == word}:
+        cut |= {part[:at] + part[at + 1 :] for at in range(len(part))}
+        if "swaps" in fuzzy:
             for at in range(1, len(part)):
                 cut.add(part[: at - 1] + part[at] + part[at - 1] + part[at + 1 :])
     found = [analyse(one, analyser) for one in cut for analyser in held]
+    if "letters" in fuzzy:
+        latin = [part for _, part in every if len(part) <= 24 and is_latin(part)]
+        first = list(dict.fromkeys(latin))[:4]
+        own = analyser_of(form["text"], home, held)
+        for part in {part for one, part in every if one == word} & {*first}:
+            part = re.sub("[A-Z]", lambda match: match[0].lower(), part)
+            for letter in "abcdefghijklmnopqrstuvwxyz":
+                for at in range(len(part) + 1):
+                    found.append(analyse(f"{part[:at]}{letter}{part[at:]}", own))
+                    found.append(analyse(f"{part[:at]}{letter}{part[at + 1 :]}", own))
     return {terms[0] for terms in found if len(terms) == 1}
+
+
+def is_latin(word: str) -> bool:
+    """Returns whether a word consists of Latin letters, with or without marks."""
+    return re.fullmatch("[A-Za-z]+", normalised(fold(word))) is not None
 
 
 def spoken_at(

@@ -32,7 +32,9 @@ def test_every_default_is_resolved():
         "kind": "query", "v": 1, "semantics": 1, "text": "retry", "labels": [], "where": None,
         "match": {
             "operator": "or", "phrases": False,
-            "fuzzy": {"weight": 0.5, "terms": 20, "length": 4, "rare": 1, "swaps": True},
+            "fuzzy": {
+                "weight": 0.5, "terms": 20, "length": 4, "rare": 1, "swaps": True, "letters": True,
+            },
             "accents": True,
         },
         "valid": None, "adjacency": 0, "rerank": None, "mmr": None, "estimator_digest": None,

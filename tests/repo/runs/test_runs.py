@@ -85,7 +85,7 @@ def test_a_run_of_a_release_before_symbols_were_terms_replays(
     repo: Repository, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
     resolved = Match.for_texts
-    before = Match(fuzzy=Fuzzy(rare=1, swaps=False))
+    before = Match(fuzzy=Fuzzy(rare=1, swaps=False, letters=False))
 
     def without_symbols(match: Match, texts: Sequence[str], *, related: bool) -> Match:
         return resolved(match, texts, related=related).counting_like(before)
