@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ibidem.repo.state import State
     from ibidem.retrieve.access.policy import Viewer
     from ibidem.retrieve.answer.answer import Answer
+    from ibidem.retrieve.answer.locator import Located
     from ibidem.retrieve.node_source import NodeSource
     from ibidem.retrieve.query.union import RootSet
     from ibidem.retrieve.tokens import TokenEstimator
@@ -322,13 +323,16 @@ class Graph:
         """The graphs that a question reads: this one, or those of a union."""
         return (self,)
 
-    def located(self, result: Answer[Any]) -> list[Location | None]:
-        """Returns the location of each item's best node, as the caller of the query sees it."""
+    def located(self, result: Answer[Any]) -> Located:
+        """Returns the location of each item's best node, and the documents that these are parts of,
+        as the caller of the query sees them."""
         from ibidem.retrieve.answer.answer import best_ids
 
-        return self.seen_by(result.query.viewer).locate_many(
-            best_ids(result), include_tombstoned=result.query.include_tombstoned
-        )
+        seen, hidden = self.seen_by(result.query.viewer), result.query.include_tombstoned
+        locations = seen.locate_many(best_ids(result), include_tombstoned=hidden)
+        ids = dict.fromkeys(one.document_id for one in locations if one is not None)
+        documents = seen.find_nodes(ids, include_tombstoned=hidden)
+        return locations, [documents[one] for one in ids]
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.access.union_snapshot import UnionSnapshot
     from ibidem.retrieve.answer.answer import Answer
     from ibidem.retrieve.answer.item import Item, RankedNode
+    from ibidem.retrieve.answer.locator import Located
     from ibidem.retrieve.answer.receipt import Receipt
     from ibidem.retrieve.answer.sealed import SealedReceipt
     from ibidem.retrieve.context.pack import Pack
@@ -663,21 +664,24 @@ class _UnionGraph(UnrestrictedGraph):
         """The graphs of the roots."""
         return self.graphs
 
-    def located(self, result: Answer[Any]) -> list[Location | None]:
-        """Returns the location of each item in its document, looked up root by root."""
+    def located(self, result: Answer[Any]) -> Located:
+        """Returns the location of each item in its document, and the documents, looked up root by
+        root."""
         from ibidem.retrieve.answer.answer import best_node
 
         items: Sequence[RankedNode] = [best_node(item) for item in result.items]
         found: list[Location | None] = [None] * len(items)
+        documents: list[Node] = []
+        hidden = result.query.include_tombstoned
         for graph in self.graphs:
             own = [index for index, item in enumerate(items) if item.root == graph.root_cid]
-            locations = graph.locate_many(
-                [items[index].id for index in own],
-                include_tombstoned=result.query.include_tombstoned,
-            )
+            ids = [items[index].id for index in own]
+            locations = graph.locate_many(ids, include_tombstoned=hidden)
             for index, location in zip(own, locations, strict=True):
                 found[index] = location
-        return found
+            ids = list(dict.fromkeys(one.document_id for one in locations if one is not None))
+            documents += graph.find_nodes(ids, include_tombstoned=hidden).values()
+        return found, documents
 
     def node_source(self, estimator: TokenEstimator) -> NodeSource:
         """Returns how nodes of any of the roots are read."""

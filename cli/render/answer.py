@@ -124,13 +124,17 @@ def answer_lines(
 
 
 def _stated_lines(result: Answer[Item]) -> list[str]:
-    """Returns the value that the items state for the question, and the rank of its item."""
+    """Returns the value that is stated for the question, and the rank of the item that states it,
+    or of the first one of its document."""
     stated = result.stated
     if stated is None:
         return []
-    rank = next(rank for rank, item in enumerate(result.items, 1) if item.id == stated.node)
+    ranks = {item.id: f"[{rank}]" for rank, item in enumerate(result.items, 1)}
+    if stated.node not in ranks:
+        documents = [None if one is None else one.document_id for one in result.locations]
+        ranks[stated.node] = f"the document of [{documents.index(stated.node) + 1}]"
     of = f"{stated.attribute} of {stated.subject}" if stated.attribute else stated.subject
-    where = faint(f"({output.one_line(of)}, [{rank}])")
+    where = faint(f"({output.one_line(of)}, {ranks[stated.node]})")
     return [f"{strong(output.one_line(stated.value))} {where}", ""]
 
 

@@ -143,9 +143,10 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
     @property
     def stated(self) -> Stated | None:
-        """The one value that the returned nodes state for what the question asks; None if there is
-        none, or more than one. A function of the question and the items; not part of
-        `to_bytes()`."""
+        """The one value that the returned nodes, and the documents that these are parts of, state
+        for what the question asks; None if there is none, or more than one. Not part of
+        `to_bytes()`. An answer that no repository gave, or whose repository was closed before this
+        was first asked for, has only its items."""
         if not self._stated:
             self._stated.append(self._found_stated())
         return self._stated[0]
@@ -157,7 +158,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             return None
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
 
-        return stated(text, (item.node for item in cast("tuple[Item, ...]", self.items)))
+        nodes = [item.node for item in cast("tuple[Item, ...]", self.items)]
+        return stated(text, [*nodes, *(() if self.locator is None else self.locator.documents())])
 
     @property
     def locations(self) -> tuple[Location | None, ...]:

@@ -9,26 +9,43 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ibidem.objects.errors import IbidemError
+
 if TYPE_CHECKING:
     from ibidem.objects.location import Location
+    from ibidem.objects.node import Node
+
+Located = tuple[Sequence["Location | None"], Sequence["Node"]]
+"""The location of each item, and the documents that the items are parts of, each once."""
 
 
 class Locator:
-    """A function that finds locations, called once."""
+    """A function that finds locations and documents, called once."""
 
-    def __init__(self, find: Callable[[], Sequence[Location | None]]) -> None:
+    def __init__(self, find: Callable[[], Located]) -> None:
         """Takes the function, which keeps its graph until it is called."""
-        self._find: Callable[[], Sequence[Location | None]] | None = find
-        self._found: tuple[Location | None, ...] = ()
+        self._find: Callable[[], Located] | None = find
+        self._found: Located = ((), ())
 
     def locations(self) -> tuple[Location | None, ...]:
-        """Returns what the function finds.
+        """Returns the location of each item.
 
         Raises:
             IbidemError: the function failed, for example because the repository is closed.
         """
+        return tuple(self._located()[0])
+
+    def documents(self) -> Sequence[Node]:
+        """Returns the documents that the items are parts of, in the order of the items; none if
+        they can no longer be looked up."""
+        try:
+            return self._located()[1]
+        except IbidemError:
+            return ()
+
+    def _located(self) -> Located:
         find = self._find
         if find is not None:
-            self._found = tuple(find())
+            self._found = find()
             self._find = None
         return self._found

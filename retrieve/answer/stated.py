@@ -79,7 +79,7 @@ def stated(question: str, nodes: Iterable[Node]) -> Stated | None:
     """Returns the one value that some nodes state for what a question asks, None without one.
 
     Args:
-        nodes: those of the answer, best first.
+        nodes: those of the answer, best first, then their documents.
     """
     parsed = _parsed(question)
     if parsed is None:

@@ -28,6 +28,16 @@ def test_retrieve_shows_places_cost_and_receipt(notes: Run, data: Data):
     assert "notes/retries.md:" in text
 
 
+def test_a_value_of_front_matter_is_answered_with_its_place(notes: Run, data: Data):
+    Path("gate.md").write_text("---\nowner: Ada Mill\n---\n# Gate\n\nThe gate is green.\n")
+    notes("commit", "gate.md", "-m", "a gate")
+    question = "Who is the owner of the gate?"
+    shown = notes("retrieve", question).stdout.splitlines()[0]
+    assert shown == "Ada Mill (owner of Gate, the document of [1])"
+    answer = data("retrieve", question)
+    assert answer["stated"]["node"] == answer["items"][0]["location"]["document"]
+
+
 def test_retrieve_filters_before_it_ranks(notes: Run, data: Data):
     for year in range(5):
         notes(

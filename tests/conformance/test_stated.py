@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ibidem
+from ibidem.ingest.draft import document_id
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.answer.stated import stated
@@ -99,3 +100,47 @@ def test_an_answer_has_it_and_its_bytes_do_not() -> None:
     assert repo.retrieve("Ada").stated is None
     assert "stated" not in repo.retrieve("Ada").to_dict()
     assert repo.packs("When was Ada born?").stated is None
+
+
+PAGE = "---\nauthor: Ada Mill\n---\n# Retry policy\n\nA failed request is tried again.\n{}"
+QUESTION = "Who is the author of the retry policy?"
+
+
+def of_page(more: str = "", question: str = QUESTION) -> Any:
+    repo = ibidem.init("memory:")
+    repo.ingest(text=PAGE.format(more), path="policy.md")
+    return repo.retrieve(question)
+
+
+def test_the_document_of_an_item_states_what_its_front_matter_says() -> None:
+    """[9.4-b]"""
+    answer = of_page()
+    assert all(item.node.ntype == "Passage" for item in answer.items)
+    stated = answer.stated
+    assert stated is not None
+    assert (stated.value, stated.subject) == ("Ada Mill", "Retry policy")
+    assert stated.node == document_id("policy.md")
+
+
+def test_a_document_that_says_otherwise_than_its_text_states_nothing() -> None:
+    """[9.4-c]"""
+    table = "\n| page | author |\n|-|-|\n| Retry policy | Bob |\n"
+    assert of_page(table).stated is None
+    assert of_page(table.replace("Bob", "Ada Mill")).stated is not None
+
+
+def test_documents_of_several_repositories_state_values() -> None:
+    repos = [ibidem.init("memory:") for _ in range(2)]
+    repos[0].ingest(text=PAGE.format(""), path="policy.md")
+    repos[1].add("retry")
+    stated = ibidem.union(repos).retrieve(QUESTION).stated
+    assert stated is not None
+    assert stated.value == "Ada Mill"
+
+
+def test_a_closed_repository_leaves_the_items() -> None:
+    repo = ibidem.init("memory:")
+    repo.ingest(text=PAGE.format(""), path="policy.md")
+    answer = repo.retrieve(QUESTION)
+    repo.close()
+    assert answer.stated is None
