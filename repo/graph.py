@@ -328,10 +328,10 @@ class Graph:
         as the caller of the query sees them."""
         from ibidem.retrieve.answer.answer import best_ids
 
-        seen, hidden = self.seen_by(result.query.viewer), result.query.include_tombstoned
-        locations = seen.locate_many(best_ids(result), include_tombstoned=hidden)
+        graph, hidden = self.seen_by(result.query.viewer), result.query.include_tombstoned
+        locations = graph.locate_many(best_ids(result), include_tombstoned=hidden)
         ids = dict.fromkeys(one.document_id for one in locations if one is not None)
-        documents = seen.find_nodes(ids, include_tombstoned=hidden)
+        documents = graph.find_nodes(ids, include_tombstoned=hidden)
         return locations, [documents[one] for one in ids]
 
     def log(self) -> Iterator[Commit]:
