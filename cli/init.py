@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,13 +23,25 @@ from ibidem.cli.session import Session, pass_session
     help="Make it the global repository of this user; PATH is then by default in the user's data "
     "folder.",
 )
+@click.option(
+    "--analyser",
+    metavar="NAME",
+    help="Analyser of texts too short to tell their language, such as german-1; english-1 if not "
+    "given. It stays.",
+)
 @author_option
 @json_option
 @color_option
 @quiet_option
 @pass_session
 def command(
-    session: Session, *, path: str | None, name: str | None, is_global: bool, author: str | None
+    session: Session,
+    *,
+    path: str | None,
+    name: str | None,
+    is_global: bool,
+    analyser: str | None,
+    author: str | None,
 ) -> None:
     """Create an empty repository in PATH
 
@@ -41,8 +54,11 @@ def command(
       repo init knowledge
       repo init s3://team/knowledge --name team
       repo init --global
+      repo init notizen --analyser german-1
     """
     import ibidem
+    from ibidem.index.analysis import ANALYSERS
+    from ibidem.repo.bootstrap import NEW
     from ibidem.repo.maintenance import checkup
     from ibidem.repo.opening import is_taken, location_of
 
@@ -60,11 +76,22 @@ def command(
     if is_global and "://" not in address:
         Path(address).mkdir(parents=True, exist_ok=True)
     is_new = not is_taken(location_of(address))
+    if analyser not in (None, *ANALYSERS):
+        expected = ", ".join(ANALYSERS)
+        raise click.UsageError(f"--analyser: got {analyser!r}, expected one of {expected}")
+    config = NEW if analyser is None else replace(NEW, analyser=analyser)
     if is_new:
-        opened = ibidem.init(address, author=session.author(author), clock=session.clock())
+        opened = ibidem.init(
+            address, config=config, author=session.author(author), clock=session.clock()
+        )
     else:
         opened = ibidem.open(address, clock=session.clock())
     with opened as repository:
+        if analyser is not None and repository.at().config.analyser != analyser:
+            raise click.UsageError(
+                f"--analyser: got {analyser}, but the repository there has "
+                f"{repository.at().config.analyser}, which stays"
+            )
         shown = repository.core.shown
         notes = checkup.notes(repository.core.store) if is_new else ()
     for one in names:

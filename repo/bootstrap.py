@@ -21,7 +21,7 @@ from ibidem.store.protocol import Store
 
 S = TypeVar("S", bound=Store)
 
-_NEW = Config(extra={"related": True})
+NEW = Config(extra={"related": True})
 """The configuration of a repository for which none is chosen. Questions of repositories without it
 keep their answers."""
 
@@ -42,7 +42,7 @@ def check_choice(config: Config | None) -> None:
 
 def bootstrapped(store: S, config: Config | None, author: str, clock: Callable[[], int]) -> S:
     """Writes the first root, view and operation into an empty store."""
-    chosen = _NEW if config is None else config
+    chosen = NEW if config is None else config
     trees = (EMPTY_TREE, EMPTY_TREE, EMPTY_TREE, EMPTY_TREE)
     requires = (TRUST_SETTING,) if TRUST_SETTING in chosen.extra else ()
     first = Root(*trees, config=chosen.to_map(), requires=requires)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import ibidem
+
 
 @pytest.fixture(autouse=True)
 def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,3 +203,17 @@ def test_two_folders_of_one_name(two, data, tmp_path: Path):
     os.chdir(tmp_path / "other" / "work")
     found = data("retrieve", "parcel", "--with", "../../work", "--all")["repositories"]
     assert len({one["name"] for one in found}) == len(found) == 3
+
+
+def test_init_takes_an_analyser_that_stays(run, tmp_path: Path):
+    run("init", "garten", "--analyser", "german-1")
+    run("-R", str(tmp_path / "garten"), "node", "add", "Note", "--summary", "Gießkannen")
+    run("-R", str(tmp_path / "garten"), "commit", "-m", "cans")
+    assert "Gießkannen" in run("-R", str(tmp_path / "garten"), "retrieve", "Gießkanne").stdout
+    assert ibidem.open(tmp_path / "garten").at().config.extra["related"] is True
+    assert "already" in run("init", "garten", "--analyser", "german-1").stdout
+    failed = run("init", "garten", "--analyser", "french-1", code=2)
+    assert "got french-1, but the repository there has german-1" in failed.stderr
+    failed = run("init", "jardin", "--analyser", "french", code=2)
+    assert "--analyser: got 'french', expected one of english-1, unicode-1, " in failed.stderr
+    assert not (tmp_path / "jardin").exists()
