@@ -25,6 +25,9 @@ class Proxy:
         self.port = 0
         """On 127.0.0.1."""
         self.round_trips = 0
+        self.waiting_max = 0
+        """The most round trips that waited at the same time."""
+        self._waiting = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     def taken(self) -> int:
@@ -69,7 +72,10 @@ class Proxy:
                 if is_answered:
                     is_answered = False
                     self.round_trips += 1
+                    self._waiting += 1
+                    self.waiting_max = max(self.waiting_max, self._waiting)
                     await asyncio.sleep(self.delay_seconds)
+                    self._waiting -= 1
                 to_server.write(data)
                 await to_server.drain()
 

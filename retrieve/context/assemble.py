@@ -136,6 +136,7 @@ def stream_packs(
         budget=query.token_budget,
         overflow=options.overflow,
         cut=cut,
+        fill=options.fill,
     ):
         if reason is not None:
             left.append((index, reason, tokens))

@@ -112,6 +112,9 @@ class PackOptions:
     sentences: bool = False
     """Whether texts are cut at the ends of sentences. It is no option: only questions of before
     have them cut at the ends of lines."""
+    fill: bool = False
+    """Whether a cut pack has what those after it leave of the budget, and not only half of it. It
+    is no option: only questions of before have it not."""
     beside: bool = False
     """Whether messages count for those beside them. It is no option: only questions of before, and
     those without a conversation, have it not."""
@@ -136,6 +139,7 @@ class PackOptions:
             **({"headings": DROP} if self.headings == DROP else {}),
             **({"least": self.least} if self.least else {}),
             **({"sentences": True} if self.sentences else {}),
+            **({"fill": True} if self.fill else {}),
             **({"beside": True} if self.beside else {}),
         }
 
@@ -180,7 +184,13 @@ class PackOptions:
             raise InvalidInputError(
                 "packs.beside: got it where no conversation is asked, expected nothing"
             )
-        return replace(made, least=_least(form), sentences=_sentences(form), beside=beside)
+        return replace(
+            made,
+            least=_least(form),
+            sentences=_cuts(form, "sentences"),
+            fill=_cuts(form, "fill"),
+            beside=beside,
+        )
 
     def ruled_like(self, recorded: Self) -> Self:
         """Returns the options by the rules of those of a recorded question."""
@@ -191,8 +201,8 @@ def _least(form: Mapping[str, object]) -> int:
     return checks.count("packs.least", form["least"], low=1) if _is_cut(form, "least") else 0
 
 
-def _sentences(form: Mapping[str, object]) -> bool:
-    return _is_cut(form, "sentences") and _holds(form, "sentences")
+def _cuts(form: Mapping[str, object], name: str) -> bool:
+    return _is_cut(form, name) and _holds(form, name)
 
 
 def _holds(form: Mapping[str, object], name: str) -> bool:
@@ -260,6 +270,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         _dedupe(given, values, expand),
         default("headings") if is_walk else headings,
         PART_TOKENS_MIN if is_cut else 0,
+        is_cut,
         is_cut,
         sources is not None and sources.has_conversation,
     )

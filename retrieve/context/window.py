@@ -135,11 +135,14 @@ def fitting(
     budget: int | None,
     overflow: str,
     cut: Callable[[int, int], bool],
+    fill: bool = False,
 ) -> tuple[list[int], list[tuple[int, str, int | None]]]:
     """Returns the positions that `decisions` takes, and what it yields of the others."""
     taken: list[int] = []
     left: list[tuple[int, str, int | None]] = []
-    steps = decisions(count, cost, limit=limit, budget=budget, overflow=overflow, cut=cut)
+    steps = decisions(
+        count, cost, limit=limit, budget=budget, overflow=overflow, cut=cut, fill=fill
+    )
     for index, reason, tokens in steps:
         if reason is None:
             taken.append(index)
@@ -156,23 +159,46 @@ def decisions(
     budget: int | None,
     overflow: str,
     cut: Callable[[int, int], bool],
+    fill: bool = False,
 ) -> Iterator[tuple[int, str | None, int | None]]:
     """Yields of each of `count` candidates whether it is taken: (position, None, cost), or why not:
     (position, reason, cost or None if it was not computed). What is yielded stays so.
 
     With `cut` and `excerpt`, more budget never takes less: what is taken is a beginning of one
-    sequence, in which each candidate is charged at most half of the budget.
+    sequence, in which each candidate is charged at most half of the budget, or what those after it
+    do not need.
 
     Args:
         count: the number of candidates, in rank order.
-        cost: the cost of one; not called for those that come too late to be taken.
+        cost: the cost of one; called once for each, in order, and not for those that come too late
+            to be taken.
         limit: the most candidates that are taken.
         budget: the most that they may cost together, None for any cost.
         overflow: `skip` one that does not fit, because later ones may still fit; `stop` there;
             `cut` it, and stop after one that alone exceeds what is left; or `excerpt` it, and stop
             when nothing is left.
         cut: makes a candidate cost at most so much; returns whether anything is left of it.
+        fill: whether a candidate is also charged what those after it do not need.
     """
+    costs: list[int] = []
+
+    def cost_of(index: int) -> int:
+        while len(costs) <= index:
+            costs.append(cost(len(costs)))
+        return costs[index]
+
+    def share(index: int, rest: int, budget: int) -> int:
+        half = -(-budget // CUT_SHARE)
+        if not fill:
+            return half
+        last = count if limit is None else min(count, index + limit - taken_count)
+        later = 0
+        for other in range(index + 1, last):
+            if later >= rest - half:
+                break
+            later += cost_of(other)
+        return max(half, rest - later)
+
     used, taken_count, is_stopped = 0, 0, False
     for index in range(count):
         if limit is not None and taken_count >= limit:
@@ -181,12 +207,13 @@ def decisions(
         if is_stopped:
             yield index, "budget", None
             continue
-        tokens = cost(index)
+        tokens = cost_of(index)
         if budget is None or (overflow not in (CUT, EXCERPT) and used + tokens <= budget):
             is_taken, charged = True, tokens
         elif overflow in (CUT, EXCERPT):
             # What it may have is charged, not what it has after the cut, which can be less.
-            charged = min(tokens, budget - used, -(-budget // CUT_SHARE))
+            charged = min(tokens, budget - used)
+            charged = min(charged, share(index, budget - used, budget))
             is_taken = tokens <= charged or cut(index, charged)
             is_stopped = (tokens if overflow == CUT else charged + 1) > budget - used
         else:

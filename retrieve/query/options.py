@@ -28,7 +28,7 @@ LIMIT_OF_PACKS = 5
 FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near", "headings": "drop"}
 """The options of packs that the command line and the explorer request if nothing else is given, as
 the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table hold."""
-RULES = ("least", "sentences", "beside")
+RULES = ("least", "sentences", "fill", "beside")
 """The fields of packs that no option sets: the rules of this release. Questions that were recorded
 before lack some, and are answered as they were."""
 

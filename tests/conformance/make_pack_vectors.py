@@ -82,9 +82,11 @@ def windows() -> list[dict[str, Any]]:
 def fits() -> list[dict[str, Any]]:
     cases = [([5, 50, 4], 10, None), ([5, 50, 4], None, 1), ([11], 10, 5), ([], 3, 3)]
     cases += [([9, 9, 9], 15, None), ([1, 9, 3, 2, 2], 10, None), ([2, 2, 2], 5, 2), ([7], 0, None)]
+    cases += [([1, 20, 1, 1], 12, None), ([20, 4, 9], 16, 2), ([3, 30, 1, 2, 30], 20, None)]
     made = []
-    for costs, budget, limit in cases:
-        for policy in ("cut", "excerpt", "skip", "stop"):
+    for (costs, budget, limit), fill in [(one, fill) for one in cases for fill in (False, True)]:
+        for policy in ("cut", "excerpt") if fill else ("cut", "excerpt", "skip", "stop"):
+            rooms: list[int] = []
             taken: list[int] = []
             left: list[list[Any]] = []
             used, stopped = 0, False
@@ -97,7 +99,11 @@ def fits() -> list[dict[str, Any]]:
                 elif rest is None or budget is None:
                     taken.append(place)
                 elif policy in ("cut", "excerpt"):
-                    shown = min(cost, rest, (budget + 1) // 2)
+                    others = [] if limit is None else [limit - len(taken) - 1]
+                    spare = rest - sum(costs[place + 1 :][: min(others, default=None)])
+                    share = max((budget + 1) // 2, spare if fill else 0)
+                    shown = min(cost, rest, share)
+                    rooms += [shown] if cost > shown else []
                     stopped = cost > rest if policy == "cut" else shown == rest
                     if shown:
                         taken.append(place)
@@ -113,10 +119,10 @@ def fits() -> list[dict[str, Any]]:
             options = {"costs": costs, "budget": budget, "limit": limit, "policy": policy}
             made.append(
                 {
-                    "name": f"{costs} of {budget}, {limit}, {policy}",
-                    "spec": {"cut": "7-c", "excerpt": "7-g"}.get(policy, "7-a"),
-                    "input": options,
-                    "output": {"taken": taken, "left": left},
+                    "name": f"{costs} of {budget}, {limit}, {policy}{', filled' * fill}",
+                    "spec": "7-n" if fill else {"cut": "7-c", "excerpt": "7-g"}.get(policy, "7-a"),
+                    "input": {**options, "fill": True} if fill else options,
+                    "output": {"taken": taken, "left": left, "rooms": rooms},
                 }
             )
     return made

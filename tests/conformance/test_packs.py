@@ -88,15 +88,23 @@ def test_windows_json(case):
 @pytest.mark.parametrize("case", cases("fits"), ids=ids)
 def test_fits_json(case):
     given = case["input"]
+    rooms = []
+
+    def cut(_, room):
+        rooms.append(room)
+        return room > 0
+
     taken, left = fitting(
         len(given["costs"]),
         given["costs"].__getitem__,
         limit=given["limit"],
         budget=given["budget"],
         overflow=given["policy"],
-        cut=lambda _, room: room > 0,
+        cut=cut,
+        fill=given.get("fill", False),
     )
-    assert {"taken": taken, "left": [list(one) for one in left]} == case["output"]
+    found = {"taken": taken, "left": [list(one) for one in left], "rooms": rooms}
+    assert found == case["output"]
 
 
 @pytest.mark.parametrize("case", cases("excerpts"), ids=ids)

@@ -75,7 +75,7 @@ def test_a_named_row_is_shown_below_its_header(table):
     assert pack.span_count == 1
     assert text[rows.offset :].startswith(rows.text)
     assert pack.text[rows.start :] == rows.text
-    assert pack.tokens <= 100
+    assert pack.tokens <= 200
     [read] = dag_cbor.decode(pack.encode())["members"][1:]
     assert read[3:] == [rows.start, rows.offset]
     assert len(dag_cbor.decode(pack.encode())["members"][0]) == 4
@@ -129,7 +129,7 @@ def test_the_row_stays_in_a_prompt_that_has_less_room_than_its_packs(text, row):
 @pytest.mark.parametrize("text", [pipes(ROWS), PROSE])
 def test_an_excerpt_of_an_excerpt_is_around_the_same_match(text):
     repo = noted(text)
-    [pack] = excerpts(repo, token_budget=150)
+    [pack] = excerpts(repo, token_budget=75)
     assert len(pack.text) < len(text)
     for room in range(15, pack.tokens):
         less = cut_to_fit(
@@ -313,13 +313,13 @@ def test_the_record_that_is_asked_for_is_shown_if_one_fits(size):
 @pytest.mark.parametrize("overflow", ["cut", "excerpt"])
 def test_a_wrapped_text_is_cut_where_a_sentence_ends(overflow):
     repo = noted(WRAPPED)
-    for budget in range(50, 150):
+    for budget in range(25, 75):
         [pack] = repo.packs(QUESTION, overflow=overflow, token_budget=budget)
         shown = pack.members[0].text
-        if budget >= 82:  # else there is no room for one sentence
-            assert shown.endswith(".")
+        if budget >= 41:  # else there is no room for one sentence
+            assert shown.rstrip().endswith(".")
             assert shown[0].isupper()
-        if overflow == "excerpt" and budget >= 82:
+        if overflow == "excerpt" and budget >= 41:
             assert "7731\nsince the winch was replaced." in shown
 
 
@@ -433,7 +433,7 @@ def test_a_question_without_words_gets_the_beginning():
             tx.set_vector(node.id, model="m", vector=[1.0, 0.0])
     [pack] = excerpts(repo, None, vector=("m", [1.0, 0.0]))
     assert pack.members[0].range[0] == 0
-    assert HEURISTIC.estimate(pack.rendered) <= 100
+    assert HEURISTIC.estimate(pack.rendered) <= 200
 
 
 def test_messages_of_a_context_are_excerpts_too():

@@ -181,6 +181,41 @@ def test_pk11_a_budget_stops_or_skips():
     assert (taken, len(left)) == ([0, 2], 1)
 
 
+def rooms_of(costs, budget, limit, overflow):
+    """Returns by candidate how much of a budget it may have where nothing is left over."""
+    rooms = {}
+
+    def cut(index, room):
+        rooms[index] = room
+        return room > 0
+
+    options = {"limit": limit, "budget": budget, "overflow": overflow, "cut": cut, "fill": True}
+    taken, _ = fitting(len(costs), costs.__getitem__, **options)
+    return {index: rooms.get(index, costs[index]) for index in taken}
+
+
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_a_pack_has_what_those_after_it_leave(overflow):
+    """packs 7-n."""
+    assert rooms_of([90], 40, None, overflow) == {0: 40}
+    assert rooms_of([9, 90, 1, 2], 40, None, "excerpt") == {0: 9, 1: 28, 2: 1, 3: 2}
+    assert rooms_of([90, 90], 40, None, "excerpt") == {0: 20, 1: 20}
+    assert rooms_of([90, 5, 90], 40, 2, "excerpt") == {0: 35, 1: 5}
+    rng = random.Random(6)
+    for _ in range(300):
+        costs = [rng.choice((1, 2, 3, 5, 8, 40)) for _ in range(rng.randint(1, 6))]
+        limit = rng.choice((None, 1, 2, 4))
+        before: dict[int, int] = {}
+        for budget in range(1, 70):
+            rooms = rooms_of(costs, budget, limit, overflow)
+            assert all(rooms.get(index, 0) >= room for index, room in before.items())
+            assert sum(rooms.values()) <= budget
+            before = rooms
+        wanted = sum(costs[: limit or None])
+        if overflow == "excerpt" and budget < wanted:
+            assert sum(rooms.values()) == budget
+
+
 def test_pk11_answers_say_what_a_budget_left_out():
     words = {1: "hit hit hit", 4: "hit hit " + "long " * 60, 7: "hit"}
     repo = nine(words)
@@ -335,8 +370,12 @@ def test_a_question_of_before_is_cut_as_it_was():
     now = resolve(Config.default(), text="needle", packs={}, token_budget=30)
     assert now.packs is not None
     assert now.form()["packs"]["least"] == PART_TOKENS_MIN
-    assert now.form()["packs"]["sentences"] is True
-    for fields in ({"sentences": False}, {"sentences": False, "least": 0}):
+    assert now.form()["packs"]["sentences"] is now.form()["packs"]["fill"] is True
+    for fields in (
+        {"fill": False},
+        {"fill": False, "sentences": False},
+        {"fill": False, "sentences": False, "least": 0},
+    ):
         before = replace(now, packs=replace(now.packs, **fields))
         assert fields.keys().isdisjoint(before.form()["packs"])
         assert now.counting_like(before) == before == Query.decode(before.encode())
