@@ -22,7 +22,7 @@ from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.record import record
 
-INDEX_VERSION = 5
+INDEX_VERSION = 6
 """Version of everything in an index directory; another one is never read, only rebuilt."""
 _HASH_BYTES = 32
 

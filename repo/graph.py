@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -326,10 +326,12 @@ class Graph:
     def located(self, result: Answer[Any]) -> Located:
         """Returns the location of each item's best node, and the documents that these are parts of,
         as the caller of the query sees them."""
+        from ibidem.repo.locate_many import visible_locations
         from ibidem.retrieve.answer.answer import best_ids
 
         graph, hidden = self.seen_by(result.query.viewer), result.query.include_tombstoned
-        locations = graph.locate_many(best_ids(result), include_tombstoned=hidden)
+        locate = partial(graph.locate_many, include_tombstoned=hidden)
+        locations = visible_locations(locate, best_ids(result))
         ids = dict.fromkeys(one.document_id for one in locations if one is not None)
         documents = graph.find_nodes(ids, include_tombstoned=hidden)
         return locations, [documents[one] for one in ids]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import InvalidInputError, NotFoundError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.location import Location, locate
 from ibidem.objects.node import Node
@@ -65,6 +65,19 @@ def locate_many(
             return None
 
     return [located(id_) for id_ in ids]
+
+
+def visible_locations(
+    locate: Callable[[Sequence[NodeId]], Sequence[Location | None]], ids: Sequence[NodeId]
+) -> list[Location | None]:
+    """Returns what a function like `locate_many` does, and None also for a part below a node with a
+    tombstone."""
+    try:
+        return list(locate(ids))
+    except NotFoundError:
+        if len(ids) == 1:
+            return [None]
+        return [found for one in ids for found in visible_locations(locate, [one])]
 
 
 def _parents(snapshot: Snapshot, ids: Iterable[NodeId]) -> dict[NodeId, NodeId]:

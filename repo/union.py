@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, RootCid
@@ -667,6 +668,7 @@ class _UnionGraph(UnrestrictedGraph):
     def located(self, result: Answer[Any]) -> Located:
         """Returns the location of each item in its document, and the documents, looked up root by
         root."""
+        from ibidem.repo.locate_many import visible_locations
         from ibidem.retrieve.answer.answer import best_node
 
         items: Sequence[RankedNode] = [best_node(item) for item in result.items]
@@ -676,7 +678,8 @@ class _UnionGraph(UnrestrictedGraph):
         for graph in self.graphs:
             own = [index for index, item in enumerate(items) if item.root == graph.root_cid]
             ids = [items[index].id for index in own]
-            locations = graph.locate_many(ids, include_tombstoned=hidden)
+            locate = partial(graph.locate_many, include_tombstoned=hidden)
+            locations = visible_locations(locate, ids)
             for index, location in zip(own, locations, strict=True):
                 found[index] = location
             ids = list(dict.fromkeys(one.document_id for one in locations if one is not None))

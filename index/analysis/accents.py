@@ -5,16 +5,17 @@ Problem: a stem has no accents, but these tell the stemmer which ending a word h
 its accents; a word that has none for what it is with one or two on its last letters, of those that
 endings of the language have.
 
-Cost: some ten spellings are stemmed for a word and language that have not been met lately.
+Cost: ten to fifty spellings are stemmed for a word and language that have not been met lately, for
+the first words of a question alone.
 
 Spec: analysis 6.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 from ibidem.index.analysis.analyser import analyse
 from ibidem.index.analysis.fold import fold
@@ -31,8 +32,10 @@ LETTERS = {
 }
 """By analyser, the letters with a mark in those endings of its stemmer that have two letters or
 more; other analysers have none."""
-_LAST = 6
-_ACCENTS_MAX = 2
+_LAST = (6, 4)
+"""One accent is on one of so many last letters, two are on so many."""
+_WORDS_MAX = 32
+_WORD_CHARS_MAX = 24
 _CACHED_MAX = 1 << 12
 _BY_PLAIN = {
     analyser: {
@@ -43,7 +46,12 @@ _BY_PLAIN = {
 }
 
 
-@lru_cache(maxsize=_CACHED_MAX)
+def first_words(words: Iterable[str]) -> frozenset[str]:
+    """Returns those words of a question whose spellings count: the first ones, if not too long."""
+    short = dict.fromkeys(word for word in words if len(word) <= _WORD_CHARS_MAX)
+    return frozenset(islice(short, _WORDS_MAX))
+
+
 def spelt_terms(word: str, analyser: str) -> frozenset[str]:
     """Returns the terms of the spellings of a word under an analyser; none for a word with anything
     but Latin letters, and if accents make no difference to its stems.
@@ -51,9 +59,14 @@ def spelt_terms(word: str, analyser: str) -> frozenset[str]:
     >>> sorted(spelt_terms("affichees", "french-1")), spelt_terms("affichees", "english-1")
     (['affich', 'affiche', 'affichees'], frozenset())
     """
-    letters, folded = _BY_PLAIN.get(analyser), fold(word).lower()
+    return _spelt_terms(word, analyser) if analyser in LETTERS else frozenset()
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def _spelt_terms(word: str, analyser: str) -> frozenset[str]:
+    letters, folded = _BY_PLAIN[analyser], fold(word).lower()
     plain = normalised(folded)
-    if letters is None or not (plain.isascii() and plain.isalpha()):
+    if not (plain.isascii() and plain.isalpha()):
         return frozenset()
     spellings = _spellings(plain, letters) if plain == folded else (plain,)
     found = (analyse(spelling, analyser) for spelling in spellings)
@@ -63,8 +76,8 @@ def spelt_terms(word: str, analyser: str) -> frozenset[str]:
 def _spellings(plain: str, letters: dict[str, list[str]]) -> Iterator[str]:
     """Yields a word without accents, then with them."""
     yield plain
-    last = [at for at in range(max(0, len(plain) - _LAST), len(plain)) if plain[at] in letters]
-    for count in range(1, _ACCENTS_MAX + 1):
+    for count, size in enumerate(_LAST, 1):
+        last = [at for at in range(max(0, len(plain) - size), len(plain)) if plain[at] in letters]
         for chosen in combinations(last, count):
             for marked in product(*(letters[plain[at]] for at in chosen)):
                 spelling = list(plain)

@@ -145,8 +145,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
     def stated(self) -> Stated | None:
         """The one value that the returned nodes, and the documents that these are parts of, state
         for what the question asks; None if there is none, or more than one. Not part of
-        `to_bytes()`. An answer that no repository gave, or whose repository was closed before this
-        was first asked for, has only its items."""
+        `to_bytes()`. An answer that no repository gave has only its items; one whose repository was
+        closed before this was first asked for has none."""
         if not self._stated:
             self._stated.append(self._found_stated())
         return self._stated[0]
@@ -159,7 +159,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
 
         nodes = [item.node for item in cast("tuple[Item, ...]", self.items)]
-        return stated(text, [*nodes, *(() if self.locator is None else self.locator.documents())])
+        documents = () if self.locator is None else self.locator.documents()
+        return None if documents is None else stated(text, [*nodes, *documents])
 
     @property
     def locations(self) -> tuple[Location | None, ...]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ibidem.index.analysis import ENGLISH, analyse, analyse_positions, analyser_of
-from ibidem.index.analysis.accents import spelt_terms
+from ibidem.index.analysis.accents import first_words, spelt_terms
 from ibidem.objects.record import record
 
 if TYPE_CHECKING:
@@ -131,13 +131,14 @@ def _words(
         {(start, stop): term for term, start, stop in analyse_positions(question, one)}
         for one in analysers
     ]
-    for term, start, stop in analyse_positions(question, analyser_of(question, ENGLISH)):
+    words = analyse_positions(question, analyser_of(question, ENGLISH))
+    spelt = first_words(question[start:stop] for _, start, stop in words) if accents else ()
+    for term, start, stop in words:
         if all((start, stop) in found for found in others):
             forms = [frozenset((found[start, stop],)) for found in others]
-            if accents:
-                word = question[start:stop]
-                spelt = [spelt_terms(word, one) for one in analysers]
-                forms = [one | more for one, more in zip(forms, spelt, strict=True)]
+            if question[start:stop] in spelt:
+                more = [spelt_terms(question[start:stop], one) for one in analysers]
+                forms = [one | two for one, two in zip(forms, more, strict=True)]
             yield term, tuple(forms)
 
 

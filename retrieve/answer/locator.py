@@ -35,13 +35,13 @@ class Locator:
         """
         return tuple(self._located()[0])
 
-    def documents(self) -> Sequence[Node]:
-        """Returns the documents that the items are parts of, in the order of the items; none if
+    def documents(self) -> Sequence[Node] | None:
+        """Returns the documents that the items are parts of, in the order of the items; None if
         they can no longer be looked up."""
         try:
             return self._located()[1]
         except IbidemError:
-            return ()
+            return None
 
     def _located(self) -> Located:
         find = self._find

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ibidem.objects.ids import NodeId
+from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
@@ -48,6 +49,13 @@ _SAYING_WHAT = tuple(
     (word,) for word in ("definition", "description", "explanation", "meaning", "name", "purpose")
 )
 """Headers of a second column that says what stands in the first."""
+_OF_INGEST = frozenset(
+    (
+        *("title", "source", "media_type", "language", "links", "moved_from", "analyser"),
+        *("extractor", "extractor_version", "source_sha256", "heading_level"),
+    )
+)
+"""Properties of documents and sections that say how they were read, not what they are about."""
 _BORDER = re.compile(r"^=+(?: +=+)+ *$")
 _PARTS = re.compile(r"\n[ \t]*\n")
 _MARKUP = re.compile(r"[`*]+")
@@ -118,7 +126,10 @@ def _statements(node: Node, attribute: Words, subject: Words) -> Iterator[_State
     text = node.summary or ""
     if node.ntype != "Passage":
         if "\n" not in text and _symbols(text) == subject:
+            is_read = document_of(node) is not None
             for name, value in node.props.items():
+                if is_read and name in _OF_INGEST:
+                    continue
                 if type(value) in (str, int, float) and attribute and _words(name) == attribute:
                     yield text, name, str(value)
         return

@@ -23,7 +23,7 @@ from ibidem.index.analysis import (
     code_words,
     symbol_words,
 )
-from ibidem.index.analysis.accents import LETTERS, spelt_terms
+from ibidem.index.analysis.accents import LETTERS, first_words, spelt_terms
 from ibidem.index.analysis.fold import fold
 from ibidem.index.analysis.normalise import normalised
 from ibidem.index.analysis.words import TERM_MAX
@@ -164,9 +164,11 @@ def _with_ranges(
         for one in analysers
         if one != own
     ]
-    for term, start, stop in analyse_positions(text, own):
+    words = analyse_positions(text, own)
+    spelt = first_words(text[start:stop] for _, start, stop in words) if accents else ()
+    for term, start, stop in words:
         forms = {term} | {found[start, stop] for found in others if (start, stop) in found}
-        if accents:
+        if text[start:stop] in spelt:
             forms = forms.union(*(spelt_terms(text[start:stop], one) for one in analysers))
         yield tuple(sorted(forms)), start, stop
 

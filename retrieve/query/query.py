@@ -9,9 +9,10 @@ Spec: retrieval 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ibidem.objects import codec
@@ -265,9 +266,8 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     uses_scores = fusion.name not in DAMPED
     queries = resolve_queries(options[QUERIES])
     texts = [one for one in (lane_text, *(one.text for one in queries or ())) if one is not None]
-    further = [getattr(one, name) for one in queries or () for name in VECTOR_OPTIONS]
-    lanes = [*vectors.values(), *further, options["graph"], options["community"]]
-    may_end_at_heading = any(one is not None for one in lanes)
+    walks = options["graph"], options["community"]
+    opens_headings = _opens_headings(*vectors.values(), *walks, queries=queries)
     records = _optional(_records, options["records"])
     if "related" in given and records is not None:
         raise InvalidInputError("related: got it for records, expected a question about passages")
@@ -303,7 +303,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         history=_optional(HistoryFilter.from_form, options["history"]),
         queries=queries,
         coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
-        passages=(may_end_at_heading and records is None) or None,
+        passages=(opens_headings and records is None) or None,
         **vectors,
         **{
             name: option_checks.option(name, value)
@@ -320,6 +320,12 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     _check_history(query)
     _check_seeds(query)
     return query
+
+
+def _opens_headings(*lanes: object, queries: Sequence[Subquery] | None) -> bool:
+    """Returns whether a question has any of some lanes, or one of its subqueries a vector."""
+    further = (getattr(one, name) for one in queries or () for name in VECTOR_OPTIONS)
+    return any(one is not None for one in chain(lanes, further))
 
 
 def _check_history(query: Query) -> None:
@@ -340,6 +346,11 @@ def _check_seeds(query: Query) -> None:
         raise InvalidInputError(f"{name}: got it without a text, expected a text that it is about")
     if query.union is not None:
         _check_union(query)
+    lanes = query.vector, query.sparse, query.graph, query.community
+    if query.passages and (query.records or not _opens_headings(*lanes, queries=query.queries)):
+        raise InvalidInputError(
+            "passages: got it without a lane of vectors or edges, expected nothing"
+        )
     if query.packs is not None and query.records is not None:
         raise InvalidInputError("records: got them beside packs, expected one of them")
     recall = query.recall

@@ -138,9 +138,32 @@ def test_documents_of_several_repositories_state_values() -> None:
     assert stated.value == "Ada Mill"
 
 
-def test_a_closed_repository_leaves_the_items() -> None:
+def test_a_closed_repository_states_nothing() -> None:
     repo = ibidem.init("memory:")
     repo.ingest(text=PAGE.format(""), path="policy.md")
     answer = repo.retrieve(QUESTION)
     repo.close()
+    assert answer.stated is None
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the source of the Nile?", "What is the title of the Nile?"]
+)
+def test_how_a_document_was_read_is_no_statement_about_its_subject(question: str) -> None:
+    """[9.4-b]"""
+    repo = ibidem.init("memory:")
+    repo.ingest(text="---\ntitle: The Nile\n---\nThe Nile has two sources.\n", path="nile.md")
+    assert repo.retrieve(question).items
+    assert repo.retrieve(question).stated is None
+
+
+def test_one_document_with_a_tombstone_hides_no_other() -> None:
+    repo = ibidem.init("memory:")
+    table = "\n| page | author |\n|-|-|\n| Retry policy | Bob |\n"
+    repo.ingest(text=PAGE.format(table), path="policy.md")
+    repo.ingest(text="# Author\n\nThe author of the retry policy.\n", path="other.md")
+    with repo.transaction() as tx:
+        tx.tombstone(document_id("other.md"))
+    answer = repo.retrieve(QUESTION)
+    assert None in answer.locations
     assert answer.stated is None

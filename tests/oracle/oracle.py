@@ -618,26 +618,40 @@ def spoken_at(
                 for form, first, last in analyse_positions(text, other)
                 if (first, last) == (start, stop)
             }
-            if "accents" in form["match"]:
+            if "accents" in form["match"] and text[start:stop] in spelt_words(text, own):
                 forms |= spelt(text[start:stop], other)
         words.append((tuple(sorted(forms)), text[start:stop]))
     return words
 
 
+def spelt_words(text: str, analyser: str) -> list[str]:
+    """Returns the words of a question whose spellings count."""
+    words = [text[start:stop] for _, start, stop in analyse_positions(text, analyser)]
+    return list(dict.fromkeys(word for word in words if len(word) <= 24))[:32]
+
+
 def spelt(word: str, analyser: str) -> set[str]:
-    """Returns the terms of a word with one or two accents among its last six letters, or none."""
+    """Returns the terms of a word with one accent among its last six letters, two among the last
+    four, or none."""
     marked = "".join(fold(one) for one in ACCENTED.get(analyser, ""))
     plain = normalised(fold(word).lower())
     if not marked or not (plain.isascii() and plain.isalpha()):
         return set()
     spellings = {plain}
-    for _ in range(2 * (plain == fold(word).lower())):
-        for one in sorted(spellings):
-            letters = re.findall("[a-z][\u0300-\u036f]*", one)
-            for at in range(max(0, len(letters) - 6), len(letters)):
-                for letter, mark in zip(marked[::2], marked[1::2], strict=True):
-                    if letters[at] == letter:
-                        spellings.add("".join((*letters[:at], letter + mark, *letters[at + 1 :])))
+    if plain == fold(word).lower():
+        pairs = list(zip(marked[::2], marked[1::2], strict=True))
+        for at, letter in enumerate(plain):
+            for mark in [mark for one, mark in pairs if one == letter]:
+                once = f"{plain[: at + 1]}{mark}{plain[at + 1 :]}"
+                if at >= len(plain) - 6:
+                    spellings.add(once)
+                for other in range(max(at + 1, len(plain) - 4), len(plain)):
+                    if at >= len(plain) - 4:
+                        spellings |= {
+                            f"{once[: other + 2]}{more}{once[other + 2 :]}"
+                            for one, more in pairs
+                            if one == plain[other]
+                        }
     found = [analyse(one, analyser) for one in spellings]
     return {terms[0] for terms in found if len(terms) == 1}
 

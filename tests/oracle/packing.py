@@ -5,6 +5,7 @@ Spec: retrieval 8, 9.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -113,29 +114,26 @@ def uncovered(form: dict[str, Any], items: list[dict[str, Any]]) -> list[list[An
     """Returns the warning that the items have too few of the text's terms."""
     if "coverage_min" not in form:
         return []
-    from .oracle import spelt
+    from .oracle import spelt, spelt_words
 
-    question, has_accents = form["text"], "accents" in form["match"]
+    question = form["text"]
+    counting = spelt_words(question, analyser_of(question, HOME))
+    if "accents" not in form["match"]:
+        counting = []
     rows = [(analyser_of(item["rendered"], HOME), item["rendered"]) for item in items]
     names = sorted({name for name, _ in rows})
     own, *terms = (
         {tuple(at): t for t, *at in analyse_positions(question, name)}
         for name in (analyser_of(question, HOME), *names)
     )
-    words = {
-        (
-            own[start, stop],
-            tuple(
-                frozenset(
-                    {found[start, stop]}
-                    | (spelt(question[start:stop], name) if has_accents else set())
-                )
-                for name, found in zip(names, terms, strict=True)
-            ),
-        )
-        for start, stop in own
-        if all((start, stop) in found for found in terms)
-    }
+
+    def forms(start: int, stop: int) -> Iterator[frozenset[str]]:
+        word = question[start:stop]
+        for name, found in zip(names, terms, strict=True):
+            more = spelt(word, name) if word in counting else set()
+            yield frozenset({found[start, stop]} | more)
+
+    words = {(own[at], tuple(forms(*at))) for at in own if all(at in found for found in terms)}
     held = {
         (term, forms)
         for term, forms in words

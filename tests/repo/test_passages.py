@@ -10,13 +10,14 @@ import pytest
 
 import ibidem
 from ibidem.ingest.ingest import ingest_text
+from ibidem.objects.config import Config
 from ibidem.objects.errors import CorruptError
 from ibidem.objects.node import Node
 from ibidem.repo.repository import Repository
 from ibidem.retrieve.node_source import NodeSource
 from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.match import requested_options
-from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.query.query import Query, resolve
 
 TEXT = """# Handbook
 
@@ -196,3 +197,12 @@ def test_a_batch_workers_and_a_union_give_the_same_bytes(repo: Repository):
     with filled(other="# Other\n\nSomething else.\n") as other:
         found = ibidem.union([repo, other]).retrieve(**NEAR_REFUNDS)
         assert texts(found) == [text for one in texts(alone[0]) for text in (one, one)]
+
+
+def test_only_a_question_with_a_lane_that_opens_headings_says_so():
+    """[4.4-b]"""
+    for given in ({"text": "tea"}, {"text": "tea", "records": {}}):
+        form = resolve(Config(), **given).form()
+        assert "passages" not in form
+        with pytest.raises(CorruptError, match=r"passages: got it without a lane"):
+            Query.from_form({**form, "passages": True})

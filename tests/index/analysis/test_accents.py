@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse
-from ibidem.index.analysis.accents import LETTERS, spelt_terms
+from ibidem.index.analysis.accents import LETTERS, first_words, spelt_terms
 
 SPEC = Path(__file__).parents[3] / "spec" / "analysis.md"
 
@@ -82,3 +82,26 @@ def test_the_specification_has_the_same_table():
     section = SPEC.read_text("utf-8").partition("### 6.1 ")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z]+-1)` \| (.*) \|$", section, re.MULTILINE)
     assert {name: letters.replace(" ", "") for name, letters in rows} == LETTERS
+
+
+def test_the_spellings_of_a_long_question_are_those_of_its_first_words():
+    """[6.1-a] [4.1.6-d]"""
+    words = [f"w{'a' * size}" for size in range(40)]
+    assert first_words([words[0], *words]) == {*words[:24]}
+    words = [f"a{number}" for number in range(40)]
+    assert first_words(words) == {*words[:32]}
+
+
+def test_the_spellings_of_a_word_are_few():
+    """[6.1-a] One accent on six letters, and two on four, of which the Portuguese have most."""
+    count = 0
+
+    def counted(text, analyser):
+        nonlocal count
+        count += 1
+        return analyse(text, analyser)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ibidem.index.analysis.accents.analyse", counted)
+        spelt_terms("banacaeceaca", "portuguese-1")
+    assert 10 < count <= 1 + 6 * 3 + 6 * 9
