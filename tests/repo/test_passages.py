@@ -201,7 +201,7 @@ def test_a_batch_workers_and_a_union_give_the_same_bytes(repo: Repository):
 
 def test_only_a_question_with_a_lane_that_opens_headings_says_so():
     """[4.4-b]"""
-    for given in ({"text": "tea"}, {"text": "tea", "records": {}}):
+    for given in ({"text": "tea"}, {"text": "tea", "records": {"as_of": 1}}):
         form = resolve(Config(), **given).form()
         assert "passages" not in form
         with pytest.raises(CorruptError, match=r"passages: got it without a lane"):
