@@ -41,7 +41,10 @@ def label_parts(
     parts = {part.id: part for part in whole if part.id != document.id}
     parts |= {id_: part for id_ in others if (part := tx.find_node(id_)) is not None}
     for id_, node in parts.items():
-        names = document_labels(policy, node.props, before) | set(policy.names) - node.props.keys()
+        names = (
+            document_labels(policy.names, node.props, before)
+            | set(policy.names) - node.props.keys()
+        )
         props = with_labels(node.props, names, document.props)
         if props != node.props:
             tx.set_labels(id_, with_labels({}, policy.names, props))

@@ -47,7 +47,7 @@ def move_attachments(tx: Transaction, document: Node, path: str) -> None:
             props[MOVED_FROM] = [*former_paths(node), source]
             tx.set_labels(target, with_labels({}, policy.names, {**props, **there.props}))
         else:
-            own = set(policy.names) - document_labels(policy, node.props, document.props)
+            own = set(policy.names) - document_labels(policy.names, node.props, document.props)
         tx.update_node(
             target,
             set_props={

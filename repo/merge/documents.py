@@ -240,7 +240,10 @@ class _Settling:
             raw: _Graph(self._source, root, self._owner).part(self._owner.raw)
             for raw, root in self._back.items()
         }
-        if current is not None and len(document_labels(policy, document.props, current.props)) < 2:
+        if (
+            current is not None
+            and len(document_labels(policy.names, document.props, current.props)) < 2
+        ):
             for one in (current, document):
                 for below in parts_of(one, self.part, values=self._values):
                     before.setdefault(below.id.raw, current)
@@ -249,7 +252,7 @@ class _Settling:
         for raw, former in before.items():
             part = self.part(NodeId(raw))
             if former is not None and part is not None:
-                names = document_labels(policy, part.props, former.props)
+                names = document_labels(policy.names, part.props, former.props)
                 block = replace(part, props=with_labels(part.props, names, document.props)).encode()
                 self.edits.of(NODES)[raw] = cid = Node.CID.of(block)
                 blocks[cid] = block

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from ibidem.index.analysis import HOME
 from ibidem.objects.cid import Cid
 from ibidem.objects.codec import encode
 from ibidem.objects.conflict import EDGE, NODE, Conflict
@@ -28,7 +29,7 @@ from ibidem.repo.merge.element import ABSENT, Element, merge_element, read, unio
 from ibidem.repo.merge.fields import Sensitivity
 from ibidem.repo.merge.sizes import resized
 from ibidem.repo.merge.trees import Triples, lowest, three_way
-from ibidem.retrieve.access.policy import TrustPolicy, document_labels, with_labels
+from ibidem.retrieve.access.policy import document_labels, with_labels
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import WriteBatch
@@ -78,8 +79,9 @@ class GraphMerge:
     def run(self) -> None:
         """Merges nodes, tombstones and edges."""
         edges, nodes = self._conflict_keys()
-        if self._sensitivity is not None and not self.node_triples.is_one:
-            self._label_documents(self._sensitivity.policy)
+        if not self.node_triples.is_one:
+            policy = None if self._sensitivity is None else self._sensitivity.policy
+            self._label_documents(() if policy is None else policy.names)
         for key in self.node_triples.changed.keys() | nodes:
             self._merge_node(key)
         self._keep_listed()
@@ -147,30 +149,51 @@ class GraphMerge:
             merged = ABSENT
         self.nodes[key], self.conflicts[key] = merged.value, merged.conflict
 
-    def _label_documents(self, policy: TrustPolicy) -> None:
-        """Gives the parts of each document of which a side changed the level or scope those of the
-        merged document, in the base and on both sides: so what one side adds to a document is as
-        secret as the other side made it, and a new level alone is no change of a part.
+    def _label_documents(self, labels: Sequence[str]) -> None:
+        """Gives the parts of each document of which a side changed the level, scope or home those
+        of the merged document, in the base and on both sides: so what one side adds to a document
+        is as secret as the other side made it, and a new level or language alone is no change of a
+        part.
+
+        Args:
+            labels: the properties with level and scope; none without a trust policy.
         """
-        changed = self.node_triples.changed
-        wanted = {key: found for key, found in changed.items() if None not in found[1:]}
-        cids = [cid for found in wanted.values() for cid in found if cid is not None]
-        blocks = dict(zip(cids, self._buffer.get_many(cids), strict=True))
-        for key, found in wanted.items():
-            values = [b"" if cid is None else blocks[cid] for cid in found]
-            if _DOCUMENT not in values[1]:
+        names: dict[bytes, tuple[str, ...]] = dict.fromkeys(self._changed_twice(), (HOME,))
+        if labels:
+            names |= dict.fromkeys(self._changed_documents(), (*labels, HOME))
+        for key, own in names.items():
+            found = self.node_triples.at(key)
+            if None in found[1:]:
                 continue
-            documents = [Node.decode(block) if block else None for block in values]
-            there = [each for each in documents if each is not None]
-            labels = {encode(with_labels({}, policy.names, each.props)) for each in there}
-            if len(labels) > 1 and document_of(there[0]) == there[0].id:
+            blocks = self._buffer.get_many([cid for cid in found if cid is not None])
+            there = [Node.decode(block) for block in blocks]
+            values = {encode(with_labels({}, own, each.props)) for each in there}
+            if len(values) > 1 and document_of(there[0]) == there[0].id:
                 self._merge_node(key)
                 merged = self._merged_part(there[0].id)
                 if merged is not None:
-                    self._label_parts(documents, merged, policy)
+                    documents = [None, *there] if found[0] is None else there
+                    self._label_parts(documents, merged, own)
+
+    def _changed_documents(self) -> list[bytes]:
+        """Returns the keys of the nodes that may be documents, of which a side changed one that
+        both have."""
+        changed = self.node_triples.changed
+        cids = {key: found[1] for key, found in changed.items() if None not in found[1:]}
+        blocks = self._buffer.get_many([cid for cid in cids.values() if cid is not None])
+        return [key for key, block in zip(cids, blocks, strict=True) if _DOCUMENT in block]
+
+    def _changed_twice(self) -> set[bytes]:
+        """Returns the keys of the documents of which both sides changed, added or removed the same
+        node: the document or a part."""
+        changed = self.node_triples.changed
+        both = (found for found in changed.values() if found[0] not in found[1:])
+        cids = [cid for _, ours, theirs in both if (cid := ours or theirs) is not None]
+        parts = map(Node.decode, self._buffer.get_many(cids))
+        return {id_.raw for part in parts if (id_ := document_of(part)) is not None}
 
     def _label_parts(
-        self, documents: Sequence[Node | None], merged: Node, policy: TrustPolicy
+        self, documents: Sequence[Node | None], merged: Node, names: Sequence[str]
     ) -> None:
         """Labels the parts of a document, which is given in the base and on both sides."""
         for key in self._parts(documents):
@@ -178,8 +201,10 @@ class GraphMerge:
             for cid, document in zip(self.node_triples.at(key), documents, strict=True):
                 if cid is not None and document is not None:
                     part = Node.decode(self._buffer.get(cid))
-                    names = document_labels(policy, part.props, document.props)
-                    props = with_labels(part.props, names, merged.props)
+                    own = document_labels(names, part.props, document.props)
+                    if part.props.get("format") == "code" or not part.summary:
+                        own -= {HOME}  # it has none, whatever the document has
+                    props = with_labels(part.props, own, merged.props)
                     block = replace(part, props=props).encode()
                     cid = Node.CID.of(block)
                     self._buffer.put(cid, block)

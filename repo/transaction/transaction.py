@@ -716,7 +716,7 @@ class Transaction(Layers, Ingesting, Embedding, Ending):
         staged = []
         whole = parts_of(node, self.find_node, values=self.values_of)
         for part in whole if document_of(node) == node.id else (node,):
-            own = set(part.props) - document_labels(policy, part.props, node.props)
+            own = set(part.props) - document_labels(policy.names, part.props, node.props)
             names = [name for name in policy.names if part is node or name not in own]
             staged.append(changed(part, props=with_labels(part.props, names, labels)))
             if self.trust_policy is not None:

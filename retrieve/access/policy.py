@@ -281,13 +281,13 @@ def strictness(policy: TrustPolicy, props: Mapping[str, Any]) -> int:
 
 
 def document_labels(
-    policy: TrustPolicy, part: Mapping[str, Any], document: Mapping[str, Any]
+    names: Iterable[str], part: Mapping[str, Any], document: Mapping[str, Any]
 ) -> frozenset[str]:
-    """Returns the names of those labels that a part has from its document: both have the same
+    """Returns the names of those properties that a part has from its document: both have the same
     value, or none.
 
     Args:
-        policy: names the properties with level and scope.
+        names: the properties, such as those with level and scope.
         part: the properties of the part.
         document: those of its document.
 
@@ -295,7 +295,7 @@ def document_labels(
     """
     return frozenset(
         name
-        for name in policy.names
+        for name in names
         if encode([part[name]] if name in part else None)
         == encode([document[name]] if name in document else None)
     )

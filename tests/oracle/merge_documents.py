@@ -17,6 +17,7 @@ LABELS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("level", (0, 2, 3, 4, None)),
     ("scope", ("east", "west", None)),
 )
+HOMES = (("analyser", ("german-1", "french-1", None)),)
 LEADS = ("", "\n", "\n\n")
 
 
@@ -54,17 +55,16 @@ class DocumentEditor:
             id_ = self.random.choice(self.containers())
             children = [list(child) for child in self.state.nodes[id_].get("children", ())]
             self.random.choice(added if is_first else moves)(id_, children)
-        if "trust" in self.state.config:
-            self.label()
+        self.label(LABELS if "trust" in self.state.config else HOMES)
         self.state.nodes.update(resize(self.state.nodes, DOCUMENT))
         return self.state
 
-    def label(self) -> None:
-        """Gives the document another level or scope at times, and its parts what it has, but a few
-        another one."""
+    def label(self, labels: tuple[tuple[str, tuple[Any, ...]], ...]) -> None:
+        """Gives the document another level or scope, or home, at times, and its parts what it has,
+        but a few another one."""
         nodes = self.state.nodes
         before, after = (dict(nodes[DOCUMENT].get("props", {})) for _ in range(2))
-        for name, values in LABELS:
+        for name, values in labels:
             if self.random.random() < 0.5:
                 after[name] = self.random.choice(values)
                 if after[name] is None:

@@ -68,6 +68,11 @@ class Merge:
 
     def run(self) -> State:
         names = self.configuration()
+        self.changed_twice = set()
+        for key in self.all_ids("nodes"):
+            values = [side.nodes.get(key) for side in self.sides]
+            if not same(values[0], values[1]) and not same(values[0], values[2]):
+                self.changed_twice |= {document_of(value) for value in values[1:] if value}
         for key in sorted(self.all_ids("nodes")):
             if any(document_of(side.nodes.get(key)) == key for side in self.sides):
                 self.label_parts(key)
@@ -180,9 +185,11 @@ class Merge:
         """3-k: the parts of a document in the base and on the sides, as the merged document."""
         policy = self.out.config.get("trust")
         there = [side for side in self.sides if document in side.nodes]
-        if policy is None or any(document not in side.nodes for side in self.sides[1:]):
+        if any(document not in side.nodes for side in self.sides[1:]):
             return
-        names = [f"props.{policy[name]}" for name in ("level", "scope")]
+        names = [f"props.{policy[name]}" for name in ("level", "scope")] if policy else []
+        if policy or document in self.changed_twice:
+            names.append("props.analyser")
         boxes = [boxed(side.nodes[document]) for side in there]
         apart = [[box.get(name) for name in names] for box in boxes]
         if all(same(each, apart[0]) for each in apart):
@@ -196,7 +203,11 @@ class Merge:
                 if key not in side.nodes:
                     continue
                 found = boxed(side.nodes[key])
+                is_silent = side.nodes[key].get("props", {}).get("format") == "code"
+                is_silent = is_silent or not side.nodes[key].get("summary")
                 for name in names:
+                    if is_silent and name == "props.analyser":
+                        continue
                     if same(found.get(name), box.get(name)):
                         found.pop(name, None)
                         found.update({name: label[name]} if name in label else {})

@@ -42,6 +42,7 @@ CITED = {
     "3-j": LAYOUT + "test_changes_of_different_paragraphs_never_meet",
     "3-k": "tests/oracle/test_merge.py::"
     "test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it",
+    "3-l": LAYOUT + "test_a_document_that_changes_its_language_meets_no_edit_of_its_parts",
     "4-a": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-b": MERGING + "test_an_edge_to_a_node_that_the_other_side_removed_is_kept_aside",
     "4-c": MERGING + "test_an_edge_whose_ends_are_back_stays_in_its_conflict_until_it_is_settled",

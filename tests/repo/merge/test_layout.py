@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
+import ibidem
 from ibidem.ingest.ingest import ingest_text
 from ibidem.objects import codec
 from ibidem.objects.blocks import WriteBatch
@@ -253,3 +254,23 @@ def test_layouts_merge_alike_in_both_directions_and_again(
         for side in (ours, theirs):
             assert merge_layouts(base, merged, side) == merged
             assert merge_layouts(base, side, merged) == merged
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+def test_a_document_that_changes_its_language_meets_no_edit_of_its_parts(is_swapped: bool) -> None:
+    """merge 3-l: one sentence gives every part of a short document another home."""
+    table = "| Kanne | Preis |\n|---|---|\n| Grün | 12 |"
+    page = f"# Cans\n\n## Prices\n\n{table}\n\n```\nfor a in b\n```\n"
+    sides = [f"{page}\nDie Kanne ist für den Garten und die Blumen.\n", page.replace("12", "13")]
+    repo = ibidem.init("memory:")
+    repo.ingest(text=page, path="a.md")
+    opened = [repo.transaction(), repo.transaction()]
+    for tx, text in zip(opened, sides[::-1] if is_swapped else sides, strict=True):
+        ingest_text(tx, text, path="a.md")
+        tx.publish()
+    assert not repo.conflicts()
+    rows = [node.summary for node in repo.at().nodes() if "Preis" in (node.summary or "")]
+    assert rows == [table.replace("12", "13")]
+    for node in repo.at().nodes():
+        is_code = node.props.get("format") == "code"
+        assert node.props.get("analyser") == (None if is_code else "german-1")
