@@ -180,7 +180,9 @@ def evidence(data: Collection) -> dict[str, float]:
                     shown = {one.ord for one in context.messages}
                     found[f"in {budget}"].append(len(gold & shown) / len(gold))
                     prompt = repo.context(query["text"], thread=conversation, token_budget=budget)
-                    shown = {ords_by_id[hit.id] for pack in prompt.packs for hit in pack.hits}
+                    cited = {citation.pack for citation in prompt.citations}
+                    packs = [pack for pack in prompt.packs if pack.id in cited]
+                    shown = {ords_by_id[hit.id] for pack in packs for hit in pack.hits}
                     found[f"prompt {budget}"].append(len(gold & shown) / len(gold))
     figures = {name: round(sum(values) / len(values), 4) for name, values in found.items()}
     print(" ".join(f"{name} {value:.4f}" for name, value in figures.items()))

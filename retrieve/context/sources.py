@@ -161,7 +161,7 @@ def with_beside(
     """
     return {
         one: own.get(one, 0.0)
-        + BESIDE_SHARE * max((own.get(other, 0.0) for other in beside(one)), default=0.0)
+        + BESIDE_SHARE * max([0.0, *(own.get(other, 0.0) for other in beside(one))])
         for one in dict.fromkeys(chain(own, *map(beside, own)))
     }
 
