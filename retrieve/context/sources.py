@@ -159,10 +159,11 @@ def with_beside(
     >>> with_beside({3: 1.0}, lambda at: (at - 1, at + 1))
     {3: 1.0, 2: 0.5, 4: 0.5}
     """
+    near = {one: beside(one) for one in own}
+    near |= {one: beside(one) for one in chain(*near.values()) if one not in near}
     return {
-        one: own.get(one, 0.0)
-        + BESIDE_SHARE * max([0.0, *(own.get(other, 0.0) for other in beside(one))])
-        for one in dict.fromkeys(chain(own, *map(beside, own)))
+        one: own.get(one, 0.0) + BESIDE_SHARE * max([0.0, *(own.get(each, 0.0) for each in others)])
+        for one, others in near.items()
     }
 
 

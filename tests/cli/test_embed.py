@@ -204,8 +204,8 @@ def test_a_model_from_a_folder_embeds_and_another_reranks(
     assert "--rerank reader" in said
     assert data("embed", "--model", "base")["embedded_count"] == 9
     question = ("retrieve", "a deadline of thirty seconds", "--model", "base")
-    answer = data(*question, "--rerank", "reader", "--rerank-depth", "4")
-    assert sum("rerank" in item["lanes"] for item in answer["items"]) == 4
+    answer = data(*question, "--rerank", "reader", "--rerank-depth", "3")
+    assert sum("rerank" in item["lanes"] for item in answer["items"]) == 3
     assert data("replay", answer["receipt"])["is_identical"] is True
     assert all("rerank" not in item["lanes"] for item in data(*question)["items"])
 
