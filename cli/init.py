@@ -64,6 +64,9 @@ def command(
 
     if path is not None and session.path:
         raise click.UsageError("PATH and --repo exclude each other")
+    if analyser not in (None, *ANALYSERS):
+        expected = ", ".join(ANALYSERS)
+        raise click.UsageError(f"--analyser: got {analyser!r}, expected one of {expected}")
     registry, given = Registry(session.environment), session.path
     path = path or (given and registry.get(given)) or given or None
     is_global = is_global or session.is_global
@@ -76,9 +79,6 @@ def command(
     if is_global and "://" not in address:
         Path(address).mkdir(parents=True, exist_ok=True)
     is_new = not is_taken(location_of(address))
-    if analyser not in (None, *ANALYSERS):
-        expected = ", ".join(ANALYSERS)
-        raise click.UsageError(f"--analyser: got {analyser!r}, expected one of {expected}")
     config = NEW if analyser is None else replace(NEW, analyser=analyser)
     if is_new:
         opened = ibidem.init(

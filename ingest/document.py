@@ -93,12 +93,12 @@ def read_document(
         props["language"] = source_format.language
     if source_format.is_extracted:
         reading = _extracted(path, source, source_format, props, sandbox)
-        return replace(reading, drafts=with_homes(reading.drafts, home))
-    if isinstance(source, bytes) and is_utf16(source):
-        props["extractor"], props["extractor_version"] = "ibidem-utf-16", EXTRACTOR_VERSION
-        props["source_sha256"] = hashlib.sha256(source).hexdigest()
-    text = source if isinstance(source, str) else decoded(source)
-    reading = _text(path, text, source_format, props, sandbox)
+    else:
+        if isinstance(source, bytes) and is_utf16(source):
+            props["extractor"], props["extractor_version"] = "ibidem-utf-16", EXTRACTOR_VERSION
+            props["source_sha256"] = hashlib.sha256(source).hexdigest()
+        text = source if isinstance(source, str) else decoded(source)
+        reading = _text(path, text, source_format, props, sandbox)
     return replace(reading, drafts=with_homes(reading.drafts, home))
 
 

@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ibidem.index.analysis import HOME, analyser_of
+from ibidem.index.analysis import HOME, analyser_of, has_language
 from ibidem.ingest.draft import Draft
-
-_CODE = "code"
 
 
 def with_homes(made: Sequence[Draft], home: str) -> list[Draft]:
@@ -26,13 +24,14 @@ def with_homes(made: Sequence[Draft], home: str) -> list[Draft]:
     Args:
         home: the repository's analyser.
     """
-    texts = [
-        "" if one.props.get("format") == _CODE else f"{one.header}\n{one.summary}" for one in made
-    ]
+    # Every part of every document that is read is looked at here, so without a call for each.
+    texts = (f"{one.header}\n{one.summary}" for one in made if one.props.get("format") != "code")
     own = analyser_of("\n".join(texts), home)
     if own == home:
         return list(made)
     return [
-        replace(one, props={**one.props, HOME: own}) if text.strip() else one
-        for one, text in zip(made, texts, strict=True)
+        replace(one, props={**one.props, HOME: own})
+        if has_language(one.props, one.summary)
+        else one
+        for one in made
     ]

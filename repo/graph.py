@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -324,17 +324,17 @@ class Graph:
         return (self,)
 
     def located(self, result: Answer[Any]) -> Located:
-        """Returns the location of each item's best node, and the documents that these are parts of,
-        as the caller of the query sees them."""
-        from ibidem.repo.locate_many import visible_locations
-        from ibidem.retrieve.answer.answer import best_ids
+        """Returns the location of each item's best node, and for a question for a value the
+        documents that these are parts of, as the caller of the query sees them."""
+        from ibidem.repo.locate_many import located
+        from ibidem.retrieve.answer.answer import best_ids, may_state
 
-        graph, hidden = self.seen_by(result.query.viewer), result.query.include_tombstoned
-        locate = partial(graph.locate_many, include_tombstoned=hidden)
-        locations = visible_locations(locate, best_ids(result))
-        ids = dict.fromkeys(one.document_id for one in locations if one is not None)
-        documents = graph.find_nodes(ids, include_tombstoned=hidden)
-        return locations, [documents[one] for one in ids]
+        return located(
+            self.seen_by(result.query.viewer),
+            best_ids(result),
+            include_tombstoned=result.query.include_tombstoned,
+            with_documents=may_state(result),
+        )
 
     def log(self) -> Iterator[Commit]:
         """Yields the commit of this revision and its ancestors, newest first."""

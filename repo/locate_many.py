@@ -7,6 +7,7 @@ ancestors in a second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from ibidem.objects.node import Node
 
 if TYPE_CHECKING:
     from ibidem.index.snapshot import Snapshot
+    from ibidem.retrieve.answer.locator import Located
 
     Parents = Mapping[NodeId, NodeId]
 
@@ -33,6 +35,12 @@ class Graph(Protocol):
         self, ids: Iterable[NodeId], *, include_tombstoned: bool = False
     ) -> dict[NodeId, Node]:
         """Returns those of the nodes that exist, read in one batch."""
+        ...
+
+    def locate_many(
+        self, ids: Sequence[NodeId], *, include_tombstoned: bool = False
+    ) -> list[Location | None]:
+        """Returns what the function of this name does, as the caller sees the graph."""
         ...
 
     def with_snapshot(self, question: Callable[[Snapshot], Parents]) -> Parents:
@@ -67,17 +75,28 @@ def locate_many(
     return [located(id_) for id_ in ids]
 
 
-def visible_locations(
+def located(
+    graph: Graph, ids: Sequence[NodeId], *, include_tombstoned: bool, with_documents: bool
+) -> Located:
+    """Returns the location of each node of an answer, None also below a node with a tombstone, and
+    if they are asked for the documents of these locations, each once, in the order of the nodes."""
+    locate = partial(graph.locate_many, include_tombstoned=include_tombstoned)
+    locations = _visible(locate, ids)
+    wanted = dict.fromkeys(one.document_id for one in locations if one) if with_documents else {}
+    documents = graph.find_nodes(wanted, include_tombstoned=include_tombstoned) if wanted else {}
+    return locations, [documents[one] for one in wanted if one in documents]
+
+
+def _visible(
     locate: Callable[[Sequence[NodeId]], Sequence[Location | None]], ids: Sequence[NodeId]
 ) -> list[Location | None]:
-    """Returns what a function like `locate_many` does, and None also for a part below a node with a
-    tombstone."""
+    """Returns what a function like `locate_many` does, and None for a node for which it raises."""
     try:
         return list(locate(ids))
     except NotFoundError:
         if len(ids) == 1:
             return [None]
-        return [found for one in ids for found in visible_locations(locate, [one])]
+        return [found for one in ids for found in _visible(locate, [one])]
 
 
 def _parents(snapshot: Snapshot, ids: Iterable[NodeId]) -> dict[NodeId, NodeId]:

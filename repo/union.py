@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ibidem.objects.cid import Cid, CommitCid, NodeCid, RootCid
@@ -666,24 +665,25 @@ class _UnionGraph(UnrestrictedGraph):
         return self.graphs
 
     def located(self, result: Answer[Any]) -> Located:
-        """Returns the location of each item in its document, and the documents, looked up root by
-        root."""
-        from ibidem.repo.locate_many import visible_locations
-        from ibidem.retrieve.answer.answer import best_node
+        """Returns the location of each item in its document, and for a question for a value the
+        documents, looked up root by root."""
+        from ibidem.repo.locate_many import located
+        from ibidem.retrieve.answer.answer import best_node, may_state
 
         items: Sequence[RankedNode] = [best_node(item) for item in result.items]
         found: list[Location | None] = [None] * len(items)
         documents: list[Node] = []
-        hidden = result.query.include_tombstoned
         for graph in self.graphs:
             own = [index for index, item in enumerate(items) if item.root == graph.root_cid]
-            ids = [items[index].id for index in own]
-            locate = partial(graph.locate_many, include_tombstoned=hidden)
-            locations = visible_locations(locate, ids)
+            locations, there = located(
+                graph,
+                [items[index].id for index in own],
+                include_tombstoned=result.query.include_tombstoned,
+                with_documents=may_state(result),
+            )
+            documents += there
             for index, location in zip(own, locations, strict=True):
                 found[index] = location
-            ids = list(dict.fromkeys(one.document_id for one in locations if one is not None))
-            documents += graph.find_nodes(ids, include_tombstoned=hidden).values()
         return found, documents
 
     def node_source(self, estimator: TokenEstimator) -> NodeSource:

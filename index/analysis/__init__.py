@@ -8,6 +8,7 @@ from ibidem.index.analysis.analyser import (
     analyse,
     analyse_positions,
     analyser_of,
+    has_language,
     home_of,
 )
 from ibidem.index.analysis.symbols import code_words, symbol_words, symbols_of
@@ -21,6 +22,7 @@ __all__ = [
     "analyse_positions",
     "analyser_of",
     "code_words",
+    "has_language",
     "home_of",
     "symbol_words",
     "symbols_of",

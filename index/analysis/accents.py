@@ -33,7 +33,7 @@ LETTERS = {
 """By analyser, the letters with a mark in those endings of its stemmer that have two letters or
 more; other analysers have none."""
 _LAST = (6, 4)
-"""One accent is on one of so many last letters, two are on so many."""
+"""How many of the last letters may have one accent, and how many two."""
 _WORDS_MAX = 32
 _WORD_CHARS_MAX = 24
 _CACHED_MAX = 1 << 12
@@ -52,6 +52,16 @@ def first_words(words: Iterable[str]) -> frozenset[str]:
     return frozenset(islice(short, _WORDS_MAX))
 
 
+def without_accents(word: str) -> str:
+    """Returns a word of Latin letters in lower case without its accents, empty for any other.
+
+    >>> without_accents("\u00c9t\u00e9"), without_accents("x1"), without_accents("\u6771")
+    ('ete', '', '')
+    """
+    plain = normalised(fold(word).lower())
+    return plain if plain.isascii() and plain.isalpha() else ""
+
+
 def spelt_terms(word: str, analyser: str) -> frozenset[str]:
     """Returns the terms of the spellings of a word under an analyser; none for a word with anything
     but Latin letters, and if accents make no difference to its stems.
@@ -64,11 +74,11 @@ def spelt_terms(word: str, analyser: str) -> frozenset[str]:
 
 @lru_cache(maxsize=_CACHED_MAX)
 def _spelt_terms(word: str, analyser: str) -> frozenset[str]:
-    letters, folded = _BY_PLAIN[analyser], fold(word).lower()
-    plain = normalised(folded)
-    if not (plain.isascii() and plain.isalpha()):
+    plain = without_accents(word)
+    if not plain:
         return frozenset()
-    spellings = _spellings(plain, letters) if plain == folded else (plain,)
+    is_plain = plain == fold(word).lower()
+    spellings = _spellings(plain, _BY_PLAIN[analyser]) if is_plain else (plain,)
     found = (analyse(spelling, analyser) for spelling in spellings)
     return frozenset(terms[0] for terms in found if len(terms) == 1)
 

@@ -114,6 +114,15 @@ def home_of(props: Mapping[str, object], home: str) -> str:
     return own if isinstance(own, str) and own in ANALYSERS and home != UNICODE else home
 
 
+def has_language(props: Mapping[str, object], summary: str | None) -> bool:
+    """Returns whether a part of a document says anything in a language of people, which code does
+    not; only such parts have the home of their document.
+
+    Spec: format 5.1.
+    """
+    return bool(summary) and props.get("format") != "code"
+
+
 def analyser_of(text: str, home: str, among: Sequence[str] = ANALYSERS) -> str:
     """Returns the analyser of a text: that of the language with most of its stop words.
 

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ibidem.index.analysis import HOME
+from ibidem.index.analysis import HOME, has_language
 from ibidem.objects.cid import Cid
 from ibidem.objects.codec import encode
 from ibidem.objects.conflict import EDGE, NODE, Conflict
@@ -202,8 +202,8 @@ class GraphMerge:
                 if cid is not None and document is not None:
                     part = Node.decode(self._buffer.get(cid))
                     own = document_labels(names, part.props, document.props)
-                    if part.props.get("format") == "code" or not part.summary:
-                        own -= {HOME}  # it has none, whatever the document has
+                    if not has_language(part.props, part.summary):
+                        own -= {HOME}
                     props = with_labels(part.props, own, merged.props)
                     block = replace(part, props=props).encode()
                     cid = Node.CID.of(block)

@@ -152,15 +152,13 @@ class Answer(Drawn, TupleSequence[AnyItem]):
         return self._stated[0]
 
     def _found_stated(self) -> Stated | None:
-        text = self.query.text or ""
-        is_for_value = text.casefold().split(maxsplit=1)[:1] in _OPENINGS
-        if self.kind is not AnswerKind.NODES or not is_for_value:
+        if not may_state(self):
             return None
         from ibidem.retrieve.answer.stated import stated  # its patterns take time to compile
 
         nodes = [item.node for item in cast("tuple[Item, ...]", self.items)]
         documents = () if self.locator is None else self.locator.documents()
-        return None if documents is None else stated(text, [*nodes, *documents])
+        return None if documents is None else stated(self.query.text or "", [*nodes, *documents])
 
     @property
     def locations(self) -> tuple[Location | None, ...]:
@@ -326,6 +324,12 @@ def printed(answer: Any) -> str:
     text = page(answer, NOUNS[answer.kind], blocks)
     least = answer.token_budget_min
     return text if least is None else f"{text}\nnothing fits: a budget of {least} tokens does"
+
+
+def may_state(answer: Answer[Any]) -> bool:
+    """Returns whether an answer may have a stated value: it is of nodes, and to such a question."""
+    opening = (answer.query.text or "").casefold().split(maxsplit=1)[:1]
+    return answer.kind is AnswerKind.NODES and opening in _OPENINGS
 
 
 def best_ids(answer: Answer[AnswerItem]) -> list[NodeId]:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ibidem.objects.node import Node
 
 Located = tuple[Sequence["Location | None"], Sequence["Node"]]
-"""The location of each item, and the documents that the items are parts of, each once."""
+"""The location of each item, and for a question for a value the documents that the items are parts
+of, each once."""
 
 
 class Locator:
@@ -36,8 +37,8 @@ class Locator:
         return tuple(self._located()[0])
 
     def documents(self) -> Sequence[Node] | None:
-        """Returns the documents that the items are parts of, in the order of the items; None if
-        they can no longer be looked up."""
+        """Returns the documents that the items are parts of, in the order of the items, for a
+        question for a value; None if they can no longer be looked up."""
         try:
             return self._located()[1]
         except IbidemError:

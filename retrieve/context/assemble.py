@@ -53,6 +53,7 @@ from ibidem.retrieve.context.sources import (
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import EXCERPT, decisions
 from ibidem.retrieve.filter import matches
+from ibidem.retrieve.heading import containers_of
 from ibidem.retrieve.lexical.words import query_symbols
 from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.numbers import rank
@@ -315,7 +316,7 @@ class _Making:
     def _with_text(self, found: list[Found], sequences: Sequences) -> list[Found]:
         """Returns the hits without those documents and sections of ingest below which there is no
         passage: their text is a heading."""
-        containers = self._snapshot.label("Document") | self._snapshot.label("Section")
+        containers = containers_of(self.found.scope.view)
         ordinals = [one.ordinal for one in found if one.ordinal in containers]
         empty = [one for one in ordinals if sequences.find(one) is None]
         self._read(empty)

@@ -23,9 +23,7 @@ from ibidem.index.analysis import (
     code_words,
     symbol_words,
 )
-from ibidem.index.analysis.accents import LETTERS, first_words, spelt_terms
-from ibidem.index.analysis.fold import fold
-from ibidem.index.analysis.normalise import normalised
+from ibidem.index.analysis.accents import LETTERS, first_words, spelt_terms, without_accents
 from ibidem.index.analysis.words import TERM_MAX
 from ibidem.retrieve.query.query import Query
 
@@ -33,8 +31,9 @@ Word = tuple[str, ...]
 """The distinct forms of a word, ascending."""
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _RESPELT_MAX = 4
+"""The most words of a question that are looked for with each letter in each place."""
 _RESPELT_CHARS_MAX = 24
-"""So many words of a question, of at most so many characters, are looked for with each letter."""
+"""The most characters of such a word."""
 
 
 def words_of(
@@ -121,7 +120,8 @@ def edited_terms(
             continue
         met.add(typed)
         edits = [(other, analysers) for other in _edited(typed, swaps=fuzzy.swaps)]
-        if fuzzy.letters and respelt < _RESPELT_MAX and _has_letters(typed):
+        is_short = len(typed) <= _RESPELT_CHARS_MAX
+        if fuzzy.letters and respelt < _RESPELT_MAX and is_short and without_accents(typed):
             respelt += 1
             edits += [(other, (own,)) for other in _with_letters(typed.translate(_LOWER))]
         for other, languages in edits:
@@ -129,12 +129,6 @@ def edited_terms(
                 terms = analyse(other, one)
                 found[word].update(terms if len(terms) == 1 else ())
     return found
-
-
-def _has_letters(word: str) -> bool:
-    """Returns whether a word is short enough to be respelt, and of Latin letters."""
-    plain = normalised(fold(word))
-    return len(word) <= _RESPELT_CHARS_MAX and plain.isascii() and plain.isalpha()
 
 
 def _with_letters(word: str) -> Iterator[str]:

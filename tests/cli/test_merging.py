@@ -75,25 +75,25 @@ def test_of_many_alternatives_a_few_are_shown(run: Run):
     assert (line.count("by writer"), line.endswith(" | and 2 more")) == (5, True)
 
 
-def test_two_versions_of_a_document_meet_by_their_text(notes: Run, tmp_path: Path):
-    page = tmp_path / "notes" / "timeouts.md"
+def in_two_versions(notes: Run, folder: Path, page: str) -> None:
+    """Commits a page with another number on a side branch than on the main one."""
     notes("branch", "side")
-    for branch, text in (("side", "Ten seconds."), ("main", "Thirty seconds.")):
+    for branch, number in (("side", "Ten"), ("main", "Thirty")):
         notes("switch", branch)
-        page.write_text(f"# Timeouts\n\n{text}\n", encoding="utf-8")
-        notes("commit", "notes", "-m", text)
+        path = folder / "notes" / "timeouts.md"
+        path.write_text(page.format(number), encoding="utf-8")
+        notes("commit", "notes", "-m", number)
+
+
+def test_two_versions_of_a_document_meet_by_their_text(notes: Run, tmp_path: Path):
+    in_two_versions(notes, tmp_path, "# Timeouts\n\n{} seconds.\n")
     said = notes("merge", "side", code=1).stdout
     assert "! notes/timeouts.md  changed differently, in Timeouts\n" in said
     assert "Thirty seconds.\n      =======\n      Ten seconds.\n" in said
 
 
 def test_both_versions_of_a_passage_say_where_they_stand(notes: Run, data: Data, tmp_path: Path):
-    page = tmp_path / "notes" / "timeouts.md"
-    notes("branch", "side")
-    for branch, text in (("side", "Ten seconds wait."), ("main", "Thirty seconds wait.")):
-        notes("switch", branch)
-        page.write_text(f"# Timeouts\n\n## Client\n\n{text}\n", encoding="utf-8")
-        notes("commit", "notes", "-m", text)
+    in_two_versions(notes, tmp_path, "# Timeouts\n\n## Client\n\n{} seconds wait.\n")
     notes("merge", "side", code=1)
     assert "changed differently, in Timeouts > Client\n" in notes("status").stdout
     place = "notes/timeouts.md > Timeouts > Client"

@@ -217,3 +217,5 @@ def test_init_takes_an_analyser_that_stays(run, tmp_path: Path):
     failed = run("init", "jardin", "--analyser", "french", code=2)
     assert "--analyser: got 'french', expected one of english-1, unicode-1, " in failed.stderr
     assert not (tmp_path / "jardin").exists()
+    run("init", "--global", "--analyser", "french", code=2)
+    assert not (tmp_path / "data").exists()
