@@ -4,7 +4,7 @@ In rank order, a node that does not fit is skipped, not cut, and the scan contin
 further down may still fit. The order never changes. An exact knapsack would let a long node of low
 rank push out several of high rank, and readers weigh early text most.
 
-Spec: retrieval 8.3.
+Spec: retrieval 8.3, 8.4.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.objects.text import node_text
-from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
+from ibidem.retrieve.answer.drops import (
+    DROPS_LISTED_MAX,
+    Drop,
+    DropReason,
+    Drops,
+    zero_counts,
+)
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.node_source import Content, Load, LoadMany
 from ibidem.retrieve.numbers import Float64s, Ids
@@ -136,7 +142,14 @@ class Packed:
     counts: Mapping[str, int]
 
 
-def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | None) -> Packed:
+def pack(
+    ranking: Ranking,
+    reader: Reader,
+    *,
+    limit: int | None,
+    budget: int | None,
+    admit: Callable[[int, Node], bool] | None = None,
+) -> Packed:
     """Returns the nodes that fit, in rank order.
 
     Args:
@@ -144,13 +157,16 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
         reader: loads and renders nodes.
         limit: the most nodes that are taken, None for any number.
         budget: the tokens that they may cost together, None for any number; 0 takes nothing.
+        admit: returns whether a node that fits, at an index of the ranking, repeats none of those
+            that it admitted before; None admits all.
     """
     taken: list[Taken] = []
-    skipped: list[int] = []
-    costs: list[int] = []
+    skipped: list[tuple[int, int | None]] = []
     used, stop, reason = 0, len(ranking), DropReason.LIMIT
     waiting: Iterator[NodeCid] = iter(())
-    ahead, last = 0, len(ranking) if limit is None or budget is not None else limit
+    ahead, last = 0, len(ranking)
+    if limit is not None and budget is None and admit is None:
+        last = limit
     for index in range(len(ranking)):
         if limit is not None and len(taken) >= limit:
             stop = index
@@ -168,25 +184,32 @@ def pack(ranking: Ranking, reader: Reader, *, limit: int | None, budget: int | N
         cid = next(waiting)
         node, rendered, tokens = reader.read(cid)
         if budget is not None and used + tokens > budget:
-            skipped.append(index)
-            costs.append(tokens)
+            skipped.append((index, tokens))
+            continue
+        if admit is not None and not admit(index, node):
+            skipped.append((index, None))
             continue
         taken.append(Taken(index, cid, node, rendered, tokens))
         used += tokens
-    counts = {DropReason.LIMIT.value: 0, DropReason.BUDGET.value: len(skipped)}
+    counts = zero_counts()
+    if admit is not None:
+        counts[DropReason.DEDUPE.value] = sum(tokens is None for _, tokens in skipped)
+    counts[DropReason.BUDGET.value] = sum(tokens is not None for _, tokens in skipped)
     counts[reason.value] += len(ranking) - stop
-    drops = _listed(ranking, skipped, costs, stop, reason)
+    drops = _listed(ranking, skipped, stop, reason)
     return Packed(taken, used, drops, MappingProxyType(counts))
 
 
 def _listed(
-    ranking: Ranking, skipped: list[int], costs: list[int], stop: int, reason: DropReason
+    ranking: Ranking, skipped: list[tuple[int, int | None]], stop: int, reason: DropReason
 ) -> Drops:
-    """Returns the skipped nodes, then the unread ones from `stop` on, up to DROPS_LISTED_MAX."""
+    """Returns the skipped nodes, those that repeat one without a cost, then the unread ones from
+    `stop` on, up to DROPS_LISTED_MAX."""
     first: list[Drop] = []
-    for index, tokens in zip(skipped[:DROPS_LISTED_MAX], costs, strict=False):
+    for index, tokens in skipped[:DROPS_LISTED_MAX]:
         ids, scores = ranking.columns(index, index + 1)
-        first.append(Drop(NodeId(ids.tobytes()), DropReason.BUDGET, tokens, float(scores[0])))
+        why = DropReason.DEDUPE if tokens is None else DropReason.BUDGET
+        first.append(Drop(NodeId(ids.tobytes()), why, tokens, float(scores[0])))
     last = min(len(ranking), stop + DROPS_LISTED_MAX - len(first))
     return Drops(first, reason, *ranking.columns(stop, last))
 

@@ -91,7 +91,11 @@ def execute(
     snapshot = restrict(snapshot, query.viewer, nodes.load)
     found = ranked(snapshot, query, nodes, reranker=reranker, lanes=lanes, opinions=opinions)
     packed = rules(query.semantics).pack(
-        found.ranking, found.reader, limit=query.limit, budget=query.token_budget
+        found.ranking,
+        found.reader,
+        limit=query.limit,
+        budget=query.token_budget,
+        admit=_item_filter(found),
     )
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
     scored = found.lane_scores(ordinals)
@@ -124,6 +128,16 @@ def execute(
     open_conflicts = count_conflicted(snapshot, ordinals)
     warnings = found.warnings(stale, open_conflicts, [item.rendered for item in items])
     return found.answer(items, packed.drops, packed.counts, warnings, found.direct())
+
+
+def _item_filter(found: Ranked) -> Callable[[int, Node], bool] | None:
+    """Returns what admits nodes as items, None if the query admits all."""
+    scope, dedupe = found.scope, found.scope.query.dedupe
+    if dedupe is None:
+        return None
+    from ibidem.retrieve.deduplication import ItemFilter  # not loaded by most processes
+
+    return ItemFilter(dedupe, scope.view, found.ranking.ordinals, found.reader).admit
 
 
 def _title_in_conflict(found: Ranked, contested: BitMap, ordinal: int) -> str:

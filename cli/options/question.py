@@ -13,13 +13,19 @@ from ibidem.cli.options.limit import UNSET, Unset, limit_option
 from ibidem.cli.options.settings import question_defaults
 from ibidem.cli.session import Session
 from ibidem.objects.errors import NotFoundError
-from ibidem.retrieve.query.options import OF_PACKS, OPTIONS, TIMES_OF_RECORDS, default
+from ibidem.retrieve.query.options import (
+    ITEMS_FOR_READERS,
+    OPTIONS,
+    PACKS_ALONE,
+    TIMES_OF_RECORDS,
+    default,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _FLAGGED = tuple(
     one
     for one in OPTIONS.values()
-    if one.flag is not None and one.name not in OF_PACKS and one.name != "limit"
+    if one.flag is not None and one.name not in PACKS_ALONE and one.name != "limit"
 )
 """`limit` differs between commands."""
 NO_MODEL = "none"
@@ -78,18 +84,26 @@ def limited(default: int) -> Callable[[Function], Function]:
 
 
 def options(
-    session: Session, *, limit: int | Unset | None, text: str | None = None, **given: Any
+    session: Session,
+    *,
+    limit: int | Unset | None,
+    text: str | None = None,
+    is_listing: bool = False,
+    **given: Any,
 ) -> dict[str, Any]:
     """Returns the arguments of `Revision.retrieve` for a command line; where it says nothing, the
-    local settings do.
+    local settings do, and what repeats an item is left out.
 
     Args:
         session: of this run.
         limit: number of items.
         text: the question, if it is asked once and the services of the settings may be asked.
+        is_listing: whether there is no question, so that all nodes are shown.
         given: the other options of the command line.
     """
-    found: dict[str, Any] = {} if limit is UNSET else {"limit": limit}
+    found: dict[str, Any] = {} if is_listing else dict(ITEMS_FOR_READERS)
+    if limit is not UNSET:
+        found["limit"] = limit
     for name, value in flags.taken(_FLAGGED, given).items():
         if name in _MOMENTS:
             value = dates.moment(session.clock(), value, name)

@@ -155,7 +155,9 @@ def cost_line(result: Answer[AnswerItem], noun: str = "item", *, explain: bool =
     cost = f"{plural(len(result), noun)}, {tokens}"
     if not explain:
         unfit = result.dropped_counts["budget"]
-        return cost + (f", {unfit:,} more did not fit" if unfit else "")
+        repeated = result.dropped_counts.get("dedupe", 0)
+        cost += f", {unfit:,} more did not fit" if unfit else ""
+        return cost + (f", {plural(repeated, 'repetition')} left out" if repeated else "")
     reasons = ", ".join(
         f"{count:,} by {reason}" for reason, count in sorted(result.dropped_counts.items()) if count
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ibidem.cli.options import flags
 from ibidem.cli.render import answer, output
 from ibidem.cli.render.output import faint, plural, strong
-from ibidem.retrieve.query.options import FOR_READERS, OF_PACKS
+from ibidem.retrieve.query.options import FOR_READERS, PACKS_ALONE
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import RootCid
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.context.pack import Pack
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_FLAGGED = [one for one in OF_PACKS.values() if one.flag is not None]
+_FLAGGED = [one for one in PACKS_ALONE.values() if one.flag is not None]
 """The others are flags of `repo prompt` alone."""
 
 

@@ -463,6 +463,9 @@ class Conversations:
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
+        dedupe: str | None = None,
+        dedupe_percent: int = 80,
+        dedupe_property: str | None = None,
         coverage_min: int | None = None,
         strict: bool = False,
         # end of options
@@ -561,6 +564,9 @@ class Conversations:
         notes: CommitCid | str | None = None,
         adjacency: int | Configured = CONFIGURED,
         metadata: bool | Configured = CONFIGURED,
+        dedupe: str | None = None,
+        dedupe_percent: int = 80,
+        dedupe_property: str | None = None,
         coverage_min: int | None = None,
         strict: bool = False,
         # end of options

@@ -59,9 +59,6 @@ class PacksOptions(RetrieveOptions, total=False):
     rank: str
     spans: bool
     nodes_max: int | None
-    dedupe: str
-    dedupe_percent: int
-    dedupe_property: str | None
     headings: str
     etypes: Iterable[str] | None
     hops: int

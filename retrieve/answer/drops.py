@@ -34,6 +34,13 @@ class DropReason(StrEnum):
 
     LIMIT = "limit"
     BUDGET = "budget"
+    DEDUPE = "dedupe"
+    """It repeats an earlier item; only of a question that leaves such nodes out."""
+
+
+def zero_counts() -> dict[str, int]:
+    """Returns the counts, all 0, of the reasons that every answer counts."""
+    return {DropReason.LIMIT.value: 0, DropReason.BUDGET.value: 0}
 
 
 class Drop(NamedTuple):
@@ -42,7 +49,7 @@ class Drop(NamedTuple):
     id: NodeId
     reason: DropReason
     tokens: int | None
-    """Its cost; None if it was not rendered."""
+    """Its cost; None if it was not rendered, or repeats an item."""
     score: float
 
 

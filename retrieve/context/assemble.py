@@ -10,15 +10,14 @@ Spec: packs.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ibidem.index.analysis import home_of
-from ibidem.objects import codec
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import NodeCid, RootCid
 from ibidem.objects.errors import InvalidInputError
@@ -28,18 +27,23 @@ from ibidem.objects.node import Node
 from ibidem.objects.text import node_text
 from ibidem.retrieve.access.restricted_snapshot import restrict
 from ibidem.retrieve.answer.answer import Answer
-from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drop, DropReason, Drops
-from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
+from ibidem.retrieve.answer.drops import (
+    DROPS_LISTED_MAX,
+    Drop,
+    DropReason,
+    Drops,
+    zero_counts,
+)
+from ibidem.retrieve.answer.lane_score import LaneScores
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit, nearest_first
-from ibidem.retrieve.context.dedupe import distinct, distinct_nearly, folded
 from ibidem.retrieve.context.excerpt import focus_of
 from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order, measured_first
-from ibidem.retrieve.context.option import DROP, EDGES, NEIGHBORS, NONE, SECTION, PackOptions
+from ibidem.retrieve.context.option import DROP, EDGES, NEIGHBORS, PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
-from ibidem.retrieve.context.sequence import Sequences, ThreadSequence
+from ibidem.retrieve.context.sequence import Sequences, ThreadSequence, sequences_of
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
 from ibidem.retrieve.context.sources import (
     MESSAGE,
@@ -52,6 +56,7 @@ from ibidem.retrieve.context.sources import (
 )
 from ibidem.retrieve.context.spans import Matcher, Span
 from ibidem.retrieve.context.window import EXCERPT, decisions
+from ibidem.retrieve.deduplication import Key, KeyIndex, folded, key_of
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.heading import containers_of
 from ibidem.retrieve.lexical.words import query_symbols
@@ -59,6 +64,7 @@ from ibidem.retrieve.node_source import Content, NodeSource
 from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, origins, ranked
 from ibidem.retrieve.protocol import Snapshot
+from ibidem.retrieve.query.dedupe import SAME_TEXT, Dedupe
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.factors import Opinions
@@ -147,7 +153,7 @@ def stream_packs(
         packs.append(makings[number].packs(position))
         yield packs[-1]
     order.end()
-    counts = {str(reason): 0 for reason in DropReason}
+    counts = zero_counts()
     for _, reason, _ in left:
         counts[reason] += 1
     first = makings[0].found
@@ -185,7 +191,7 @@ def shown_text(node: Node, fields: Sequence[str], content: Content) -> str:
 
 def _empty(snapshot: Snapshot, query: Query) -> Answer[Pack]:
     """Returns the answer to a blank text, or without any source; it has no items."""
-    counts = MappingProxyType({str(reason): 0 for reason in DropReason})
+    counts = MappingProxyType(zero_counts())
     warnings = tuple(coverage_warning(query, ()))
     return Answer(snapshot.root, query, (), 0, 0, Drops(), counts, warnings, MappingProxyType({}))
 
@@ -234,19 +240,11 @@ def _conversation(found: Ranked, thread: ThreadSequence, source: Source) -> Rank
     return replace(found, ranking=made)
 
 
-def _document_of(group: Group) -> int | None:
-    return None if group.sequence is None else group.sequence.top
-
-
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-class _Said(NamedTuple):
-    """A hit and its results in the lanes."""
-
-    node: Node
-    lanes: Mapping[str, LaneScore]
+_OF_TEXTS = Dedupe(SAME_TEXT)
 
 
 class _Making:
@@ -285,8 +283,7 @@ class _Making:
         elif valid is not None:
             sequences = Sequences(snapshot, visible)
         else:
-            key = f"sequences {source.name}"
-            sequences = view.remembered(key, lambda: Sequences(snapshot, visible))
+            sequences = sequences_of(view, visible, source.name or "")
         ranking = found.ranking
         ordered = in_order(
             snapshot,
@@ -327,38 +324,32 @@ class _Making:
         """Returns the groups without those that are left out, by the rule of the options for
         documents and by equal texts for facts and messages."""
         dedupe = None if self.source.name in (FACTS, CONVERSATION) else self._options.dedupe
-        if dedupe is None:
-            return groups if self._options.expand != NEIGHBORS else distinct(groups, self._same)
-        if dedupe.percent is not None:
-            return distinct_nearly(groups, self._words, dedupe.percent)
-        if dedupe.property is not None:
-            name = dedupe.property
-            return distinct(groups, lambda group: self._value(group, name))
-        if dedupe.by == NONE:
+        if dedupe is None and self._options.expand != NEIGHBORS:
             return groups
-        return distinct(groups, self._section_of if dedupe.by == SECTION else _document_of)
+        keys = KeyIndex((dedupe or _OF_TEXTS).percent)
+        found: list[Group] = []
+        for group in groups:
+            key = self._key(group, dedupe)
+            earlier = keys.find(key)
+            if earlier is None:
+                keys.add(key)
+                found.append(group)
+            else:
+                found[earlier].join(group)
+        return found
 
-    def _words(self, group: Group) -> list[str]:
-        return folded(map(self._shown, group.members))
-
-    def _same(self, group: Group) -> str | None:
-        return None if group.sequence is None else " ".join(self._words(group))
-
-    def _section_of(self, group: Group) -> Hashable | None:
-        at, sections = self.best(group).spot, self._snapshot.label("Section")
-        found = None if at is None else at.section(self._heading, sections)
-        return _document_of(group) if found is None else found.ordinal
-
-    def _value(self, group: Group, name: str) -> bytes | None:
-        """Returns the value of a property of the best hit, else of its document, as bytes."""
-        ordinals = [self.best(group).ordinal]
-        if group.sequence is not None:
-            ordinals.append(group.sequence.top)
-        for ordinal in ordinals:
-            props = self._node(ordinal)[1].props
-            if name in props:
-                return codec.encode(props[name])
-        return None
+    def _key(self, group: Group, dedupe: Dedupe | None) -> Key | None:
+        if dedupe is None and group.sequence is None:
+            return None
+        best = self.best(group)
+        return key_of(
+            dedupe or _OF_TEXTS,
+            best.ordinal,
+            best.spot,
+            lambda: folded(map(self._shown, group.members)),
+            lambda one: self._node(one)[1],
+            self._snapshot.label("Section"),
+        )
 
     def best(self, group: Group) -> Found:
         """Returns the best hit of a group."""

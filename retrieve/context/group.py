@@ -152,18 +152,17 @@ def grouped(
 
 
 def _around(
-    spot: Spot,
+    position: Spot,
     options: PackOptions,
     heading: Heading,
     sections: BitMap,
     chars: Callable[[int], int],
 ) -> tuple[int, int, Container | None]:
     """Returns the positions that a hit requests, and the section if the hit was expanded to it."""
-    whole = spot.section(heading, sections) if options.expand == SECTION else None
-    start, stop = (
-        (whole.start, whole.stop) if whole else _window(spot.sequence, spot.index, options, chars)
-    )
-    return *clipped(spot.index, start, stop, options.nodes_max), whole
+    whole = position.section(heading, sections) if options.expand == SECTION else None
+    window = position.sequence, position.index, options, chars
+    start, stop = (whole.start, whole.stop) if whole else _window(*window)
+    return *clipped(position.index, start, stop, options.nodes_max), whole
 
 
 def _window(

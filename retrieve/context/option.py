@@ -9,7 +9,7 @@
                there
     least      the fewest tokens of text that a pack is cut to, but for the first one
     sentences  whether a text is cut where its sentences end, however its lines are wrapped
-    dedupe     what an earlier pack must share so that a later one is left out; see `dedupe.py`
+    dedupe     what an earlier pack must share so that a later one is left out
     headings   whether a document or section without text may be a pack: `keep` or `drop`
     rank       `score`, or `none`: every score is 0, document order
     spans      whether hits record where in their text the query matches
@@ -29,14 +29,19 @@ from ibidem.objects.record import record
 from ibidem.retrieve.context.source_option import Sources, resolve_sources
 from ibidem.retrieve.context.window import CUT, EXCERPT
 from ibidem.retrieve.query import checks, option_checks
+from ibidem.retrieve.query.dedupe import (
+    OF_DOCUMENTS,
+    SAME_TEXT,
+    Dedupe,
+    options_of_form,
+    resolve_dedupe,
+)
 from ibidem.retrieve.query.options import OF_PACKS, RULES, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
 SCORE, NONE = "score", "none"
 DROP = "drop"
-SAME_TEXT, NEAR, PROPERTY = "text", "near", "property"
-_OF_DOCUMENTS = ("source", SECTION)
 PART_TOKENS_MIN = 20
 """Fewer tokens of a text are a few words, which say nothing to a reader."""
 
@@ -64,22 +69,6 @@ class EdgeWalk:
             "hops": self.hops,
             "fanout": self.fanout,
         }
-
-
-@record
-class Dedupe:
-    """Another rule than equal texts for which packs are left out."""
-
-    by: str
-    percent: int | None = None
-    """With `near`."""
-    property: str | None = None
-    """With `property`."""
-
-    def form(self) -> dict[str, Any]:
-        """Returns the canonical form: what the rule uses."""
-        found = {"by": self.by, "percent": self.percent, "property": self.property}
-        return {name: value for name, value in found.items() if value is not None}
 
 
 @record
@@ -164,7 +153,7 @@ class PackOptions:
                 )
             flat |= edges
         if "dedupe" in form:
-            flat |= _flat_dedupe(form["dedupe"])
+            flat |= options_of_form(form["dedupe"], usual=SAME_TEXT)
         is_walk = edges is not None
         if "headings" in form and (is_walk or form["headings"] != DROP):
             raise InvalidInputError(
@@ -267,7 +256,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         option_checks.option("spans", values["spans"]),
         _walk(values) if is_walk else None,
         sources,
-        _dedupe(given, values, expand),
+        _dedupe(given, expand),
         default("headings") if is_walk else headings,
         PART_TOKENS_MIN if is_cut else 0,
         is_cut,
@@ -276,35 +265,13 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     )
 
 
-def _dedupe(
-    given: Mapping[str, object], values: Mapping[str, object], expand: str
-) -> Dedupe | None:
-    by = option_checks.option("dedupe", values["dedupe"])
-    for name, of in (("dedupe_percent", NEAR), ("dedupe_property", PROPERTY)):
-        if name in given and given[name] is not None and by != of:
-            raise InvalidInputError(
-                f"{name}: got it with dedupe {by!r}, where it has no effect, expected {of!r}"
-            )
-    if expand == EDGES and by in _OF_DOCUMENTS:
+def _dedupe(given: Mapping[str, object], expand: str) -> Dedupe | None:
+    found = resolve_dedupe(given, usual=SAME_TEXT)
+    if expand == EDGES and found is not None and found.by in OF_DOCUMENTS:
         raise InvalidInputError(
-            f"dedupe: got {by!r} with expand 'edges', where nothing has a place"
+            f"dedupe: got {found.by!r} with expand 'edges', where nothing has a place"
         )
-    if by == SAME_TEXT:
-        return None
-    if by == NEAR:
-        return Dedupe(by, percent=option_checks.option("dedupe_percent", values["dedupe_percent"]))
-    if by == PROPERTY:
-        return Dedupe(by, property=checks.name("dedupe_property", values["dedupe_property"]))
-    return Dedupe(by)
-
-
-def _flat_dedupe(form: object) -> dict[str, Any]:
-    """Returns the options of a canonical form of `dedupe`."""
-    if isinstance(form, dict) and form.get("by") not in (None, SAME_TEXT):
-        own = {NEAR: "percent", PROPERTY: "property"}.get(str(form["by"]))
-        if form.keys() == {"by"} | ({own} - {None}) and None not in form.values():
-            return {"dedupe": form["by"]} | ({f"dedupe_{own}": form[own]} if own else {})
-    raise InvalidInputError(f"packs.dedupe: got {checks.show(form)}, expected its fields")
+    return found
 
 
 def _walk(values: Mapping[str, object]) -> EdgeWalk:

@@ -139,8 +139,8 @@ class Sequences:
 
     def _top(self, ordinal: int) -> int:
         for _ in range(DOCUMENT_DEPTH_MAX):
-            found = self._snapshot.parent(ordinal)
-            if found is None or found[0] not in self._visible:
+            found = self._snapshot.parent(ordinal, among=self._visible)
+            if found is None:
                 break
             ordinal = found[0]
         return ordinal
@@ -159,6 +159,11 @@ class Sequences:
             tuple(walk.homes),
             containers,
         )
+
+
+def sequences_of(view: NodeSet, visible: BitMap, name: str = "") -> Sequences:
+    """Returns the sequences of some nodes of a view, which keeps them under a name."""
+    return view.remembered(f"sequences {name}", lambda: Sequences(view.snapshot, visible))
 
 
 class ThreadSequence(Sequences):

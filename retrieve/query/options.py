@@ -25,9 +25,12 @@ DEFAULT = "the default"
 """The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
-FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near", "headings": "drop"}
-"""The options of packs that the command line and the explorer request if nothing else is given, as
-the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table hold."""
+ITEMS_FOR_READERS: dict[str, Any] = {"dedupe": "near"}
+"""The options of a question that the command line and the explorer request if nothing else is
+given, as the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table
+hold."""
+FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "headings": "drop"} | ITEMS_FOR_READERS
+"""Likewise for packs."""
 RULES = ("least", "sentences", "fill", "beside")
 """The fields of packs that no option sets: the rules of this release. Questions that were recorded
 before lack some, and are answered as they were."""
@@ -634,6 +637,31 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             is_setting=True,
         ),
         Option(
+            "dedupe", "str", none="`none` for items, `text` for packs",
+            choices=("text", "source", "section", "near", "property", "none"),
+            form="dedupe.by",
+            help="What an earlier item or pack must share so that a later one is left out",
+            flag=Flag(
+                "--dedupe",
+                "What an earlier one must share so that a later one is left out; near the same "
+                "text if not given",
+            ),
+        ),
+        Option(
+            "dedupe_percent", "int", 80, low=1, high=100, form="dedupe.percent",
+            help="With `near`, the share of runs of three words that two have in common",
+            flag=Flag(
+                "--dedupe-percent", "With --dedupe near, how much two have in common", "N"
+            ),
+        ),
+        Option(
+            "dedupe_property", "str", none=_NO, form="dedupe.property",
+            help="With `property`, the property of the node or its document that is compared",
+            flag=Flag(
+                "--dedupe-property", "With --dedupe property, the property that is compared", "NAME"
+            ),
+        ),
+        Option(
             "coverage_min", "int", none=_NO, high=1000,
             help="Warns if the items together have fewer of the text's terms, in permille",
             flag=Flag("--coverage-min", metavar="PERMILLE"),
@@ -759,31 +787,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--nodes-max", metavar="N"),
         ),
         Option(
-            "dedupe", "str", "text",
-            choices=("text", "source", "section", "near", "property", "none"),
-            form="packs.dedupe.by",
-            help="What an earlier pack must share so that a later one is left out",
-            flag=Flag(
-                "--dedupe",
-                "What an earlier pack must share so that a later one is left out; near the same "
-                "text if not given",
-            ),
-        ),
-        Option(
-            "dedupe_percent", "int", 80, low=1, high=100, form="packs.dedupe.percent",
-            help="With `near`, the share of runs of three words that two packs have in common",
-            flag=Flag(
-                "--dedupe-percent", "With --dedupe near, how much two packs have in common", "N"
-            ),
-        ),
-        Option(
-            "dedupe_property", "str", none=_NO, form="packs.dedupe.property",
-            help="With `property`, the property of the hit or its document that is compared",
-            flag=Flag(
-                "--dedupe-property", "With --dedupe property, the property that is compared", "NAME"
-            ),
-        ),
-        Option(
             "headings", "str", "keep", choices=("keep", "drop"), form="packs.headings",
             help="Whether the heading of a document or section without text may be a pack; kept "
             "with `edges`",
@@ -868,12 +871,16 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 """All options, grouped by subject."""
 OPTIONS = {option.name: option for group in GROUPS.values() for option in group}
 """All options by name."""
-OF_PACKS = {option.name: option for option in GROUPS["packs"]}
+OF_REPEATS = ("dedupe", "dedupe_percent", "dedupe_property")
+"""The options about what repeats an earlier item or pack."""
+PACKS_ALONE = {option.name: option for option in GROUPS["packs"]}
+"""The options that only packs have."""
+OF_PACKS = PACKS_ALONE | {name: OPTIONS[name] for name in OF_REPEATS}
 """The options of the mapping `packs`; no dots, because `Revision.packs` takes them directly."""
 OF_QUERY = {
     name: option
     for name, option in OPTIONS.items()
-    if option.form is not None and "." not in name and name not in OF_PACKS
+    if option.form is not None and "." not in name and name not in PACKS_ALONE
 }
 """The options that `resolve` takes; the others are translated into these before."""
 OF_ITEMS = ("adjacency", "direct", "metadata")

@@ -24,6 +24,8 @@ from ibidem.retrieve.access.policy import Viewer, checked_viewer, policy_of
 from ibidem.retrieve.diversity import Mmr, resolve_mmr
 from ibidem.retrieve.graph import option as graph_option
 from ibidem.retrieve.query import checks, option_checks, predicate
+from ibidem.retrieve.query.dedupe import NONE as NO_DEDUPE
+from ibidem.retrieve.query.dedupe import Dedupe, options_of_form, resolve_dedupe
 from ibidem.retrieve.query.form_writer import FormWriter
 from ibidem.retrieve.query.fusion import DAMPED, Fusion, resolve_fusion
 from ibidem.retrieve.query.history import HistoryFilter
@@ -107,6 +109,9 @@ class Query:
     """When nodes were written; None for any time."""
     queries: tuple[Subquery, ...] | None = None
     """Each a lane of its own; None for none."""
+    dedupe: Dedupe | None = None
+    """Which items are left out because they repeat an earlier one; None if none is, and for packs,
+    which have their own."""
     coverage_min: int | None = None
     """The share of the text's terms, in permille, below which the items together get a warning."""
     degraded: str | None = None
@@ -302,6 +307,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         viewer=checked_viewer(policy_of(config), options["viewer"]),
         history=_optional(HistoryFilter.from_form, options["history"]),
         queries=queries,
+        dedupe=resolve_dedupe(given, usual=NO_DEDUPE),
         coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
         passages=(opens_headings and records is None) or None,
         **vectors,
@@ -353,6 +359,8 @@ def _check_seeds(query: Query) -> None:
         )
     if query.packs is not None and query.records is not None:
         raise InvalidInputError("records: got them beside packs, expected one of them")
+    if query.dedupe is not None and (query.packs is not None or query.records is not None):
+        raise InvalidInputError("dedupe: got it beside packs or records, expected items")
     recall = query.recall
     if recall is not None and query.text is None and recall.direct:
         raise InvalidInputError("direct: got it without a text, expected a text that it is about")
@@ -457,6 +465,10 @@ def _passages_of_form(form: object) -> bool:
     return True
 
 
+def _dedupe_of_form(form: object) -> Dedupe | None:
+    return resolve_dedupe(options_of_form(form, usual=NO_DEDUPE), usual=NO_DEDUPE)
+
+
 def _written(value: Any) -> Any:
     """Returns the canonical form of a field."""
     kind = type(value)
@@ -537,6 +549,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "viewer": Viewer.from_form,
     "history": HistoryFilter.from_form,
     QUERIES: questions_of_form,
+    "dedupe": _dedupe_of_form,
     "coverage_min": partial(option_checks.option, "coverage_min"),
     "passages": _passages_of_form,
     "degraded": partial(checks.name, "degraded"),

@@ -51,6 +51,9 @@ class SharedOptions(TypedDict, total=False):
     token_budget: int | None
     depth: int
     limit: int | None
+    dedupe: str | None
+    dedupe_percent: int
+    dedupe_property: str | None
     coverage_min: int | None
     viewer: Viewer | None
 

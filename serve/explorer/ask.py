@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import htpy as h
 
-from ibidem import Answer, Item, NodeId, NotFoundError
+from ibidem import Answer, DropReason, Item, NodeId, NotFoundError
 from ibidem.pages import answer as answer_page
 from ibidem.pages.html import Links, code, facts, linked, number
 from ibidem.pages.prompt import prompt
-from ibidem.retrieve.query.options import FOR_READERS
+from ibidem.retrieve.query.options import FOR_READERS, ITEMS_FOR_READERS
 from ibidem.serve.explorer.form import field, form, given
 from ibidem.serve.explorer.visit import AT, Page, Visit
 
@@ -31,7 +31,7 @@ def ask(visit: Visit) -> Page:
     text = visit.text("text")
     if not text:
         return Page("Ask", question_form(visit), (lambda: _start(visit),))
-    revision, options = visit.revision(), question_options(visit)
+    revision, options = visit.revision(), ITEMS_FOR_READERS | question_options(visit)
     tokens = options.get("token_budget") or CONTEXT_TOKENS
 
     def found() -> h.Node:
@@ -170,6 +170,8 @@ def _reason(
         if item.id == id_:
             return ["It is here: ", h.a(href=f"#item-{rank}")[f"item {rank}"], "."]
     wide = {key: value for key, value in options.items() if key == "label"}
+    if any(one.id == id_ and one.reason is DropReason.DEDUPE for one in found.dropped):
+        return [name, ": it repeats an item of the answer."]
     more = revision.retrieve(
         visit.text("text"), **wide, limit=RANKED_MAX, token_budget=None, depth=RANKED_MAX
     )

@@ -97,6 +97,9 @@ class FakeSnapshot:
         parts = [self._ordinal.get(part.id) for part in self._node[ordinal].children]
         return SimpleNamespace(ordinals=np.array([p for p in parts if p is not None], np.uint32))
 
+    def child_counts(self, ordinals: Any) -> Any:
+        return np.array([len(self._node[one].children) for one in ordinals.tolist()], np.int64)
+
     def parent(self, ordinal: int, *, among: BitMap | None = None) -> tuple[int, int] | None:
         found = [
             (node.id.raw, index, [part.id for part in node.children].index(self._node[ordinal].id))

@@ -30,6 +30,7 @@ from .home_world import home_facts, random_home_options
 from .mention_world import named_facts, random_mention_options
 from .oracle import World, answer, exact, measure
 from .related_world import random_related_options, related_facts
+from .repeat_world import random_repeat_options, repeating_facts
 from .shown import contain, estimate, render
 from .symbol_world import CODE, SIGNED
 from .union_world import of_several, part, split
@@ -84,6 +85,9 @@ def main(names: Sequence[str]) -> None:
         "symbols": partial(told, "symbols", SYMBOL_ANCHORS, SIGNED.facts, SIGNED.options),
         "code": partial(told, "code", CODE_ANCHORS, CODE.facts, CODE.options),
         "homes": partial(told, "homes", HOME_ANCHORS, home_facts, random_home_options, has_text),
+        "repeats": partial(
+            told, "repeats", ["8.4-a"], repeating_facts, random_repeat_options, leaves_out
+        ),
         "history": histories,
         "queries": subqueries,
         "union": unions,
@@ -445,6 +449,10 @@ def opens(world: World, form: dict[str, Any]) -> bool:
     before = {name: value for name, value in form.items() if name != "passages"}
     found = [dag_cbor.decode(answer(world, one))["items"] for one in (form, before)]
     return found[0] != found[1]
+
+
+def leaves_out(world: World, form: dict[str, Any]) -> bool:
+    return bool(dag_cbor.decode(answer(world, form))["dropped_counts"].get("dedupe"))
 
 
 def sample(rng: random.Random, count: int) -> list[float]:

@@ -178,7 +178,7 @@ def answer(
         ranking = diversified(
             ranking, form["mmr"], scores, lambda x, y: likeness(world, form, x, y)
         )
-    return pack(world, form, lanes, ranking, shares, status, record, walks, factors)
+    return pack(world, form, lanes, ranking, shares, status, record, walks, factors, view)
 
 
 Lanes = dict[str, list[tuple[float, bytes]]]

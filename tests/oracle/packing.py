@@ -19,6 +19,7 @@ from ibidem.objects.text import text_digest
 
 from . import recall
 from .graph import unknown_types
+from .repeats import repeats, shared
 from .shown import edge_lines, estimate, render
 
 if TYPE_CHECKING:
@@ -35,13 +36,15 @@ def pack(
     record: dict[str, Any] | None,
     walks: list[list[Any]],
     factors: dict[bytes, dict[str, list[Any]]],
+    view: set[bytes],
 ) -> bytes:
     given = [(key, score) for key, score in record["scores"] if score is not None] if record else []
     given.sort(key=lambda pair: -pair[1])
     opinions = {key: [rank, score, 0.0] for rank, (key, score) in enumerate(given, 1)}
     items: list[dict[str, Any]] = []
     drops: list[list[Any]] = []
-    counts = {"limit": 0, "budget": 0}
+    counts = {"limit": 0, "budget": 0, **({"dedupe": 0} if "dedupe" in form else {})}
+    earlier: list[Any] = []
     used = stale = 0
     for score, key in ranking:
         cid, node = world.nodes[key]
@@ -56,6 +59,13 @@ def pack(
             counts["budget"] += 1
             drops.append([key, "budget", tokens, score])
             continue
+        if "dedupe" in form:
+            mine = shared(world, form["dedupe"], view, key)
+            if repeats(form["dedupe"], earlier, mine):
+                counts["dedupe"] += 1
+                drops.append([key, "dedupe", None, score])
+                continue
+            earlier.append(mine)
         used += tokens
         said = {}
         for name, ranked in lanes.items():

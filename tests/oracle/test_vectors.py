@@ -85,6 +85,7 @@ class Says:
         *cases("code"),
         *cases("homes"),
         *cases("passages"),
+        *cases("repeats"),
         *cases("related"),
         *cases("history"),
         *cases("queries"),

@@ -19,7 +19,9 @@ from ibidem.retrieve.query.options import (
     OF_CONVERSATIONS,
     OF_PACKS,
     OF_QUERY,
+    OF_REPEATS,
     OPTIONS,
+    PACKS_ALONE,
     TIMES_OF_RECORDS,
     Option,
 )
@@ -51,10 +53,8 @@ OTHER: dict[str, Any] = {
     "packs": {"expand": "edges", "sources": {"as_of": 1}},
 }
 """Asks for what cannot be asked for together with that."""
-RECORDS: dict[str, Any] = {
-    **{name: value for name, value in FULL.items() if name != "packs"},
-    "records": {"as_of": 1},
-}
+ITEMS = {name: value for name, value in FULL.items() if name != "packs"}
+RECORDS: dict[str, Any] = {**ITEMS, "records": {"as_of": 1}}
 """Asks for records, which are not asked for together with packs."""
 HISTORY: dict[str, Any] = {"history": {"created_after": None}}
 """Asks for what a caller with limits may not."""
@@ -62,12 +62,12 @@ FORMS = [resolve(CONFIG, **options).form() for options in (FULL, OTHER, RECORDS)
 FORMS.append(resolve(Config(), **HISTORY).form())
 NEEDED: dict[str, dict[str, Any]] = {
     "dedupe_percent": {"dedupe": "near"},
-    "dedupe_property": {"dedupe": "property"},
+    "dedupe_property": {"dedupe": "property", "dedupe_property": "a"},
 }
-"""What options of packs have an effect with."""
+"""What some options have an effect with."""
 FORMS += [
-    resolve(Config(), text="a", packs=NEEDED["dedupe_percent"]).form(),
-    resolve(Config(), text="a", packs={**NEEDED["dedupe_property"], "dedupe_property": "a"}).form(),
+    *(resolve(Config(), text="a", packs=needed).form() for needed in NEEDED.values()),
+    *(resolve(Config(), text="a", **needed).form() for needed in NEEDED.values()),
 ]
 FORMS.append(resolve(Config(), text="a", packs={"headings": "drop"}).form())
 FORMS += [  # penalties are written only where one is not the default
@@ -94,11 +94,13 @@ def given(option: Option, value: object) -> dict[str, Any]:
     """Returns a question with one option of this value, and what it needs."""
     mapping, _, key = option.name.rpartition(".")
     base = OTHER if option.name in ("hops", "fanout", "etypes", "direction") else FULL
-    if option.name in OF_PACKS:
+    if option.name in OF_REPEATS:
         needed = NEEDED.get(option.name, {})
         if (option.name, value) == ("dedupe", "property"):
             needed = {"dedupe_property": "a"}
-        return {**base, "packs": {**base["packs"], **needed, option.name: value}}
+        return {**ITEMS, **needed, option.name: value}
+    if option.name in OF_PACKS:
+        return {**base, "packs": {**base["packs"], option.name: value}}
     if mapping == "sources":
         return {**base, "packs": {"sources": {"as_of": 1, key: value}}}
     if option.name == "rrf_k":
@@ -151,7 +153,7 @@ def test_the_signatures_are_those_of_the_table():
     asked = {
         name: one.annotation
         for name, one in OPTIONS.items()
-        if "." not in name and name not in OF_PACKS
+        if "." not in name and name not in PACKS_ALONE
     }
     assert signature(QuestionOptions) == asked
     of_packs = {name: one.annotation for name, one in OF_PACKS.items()}

@@ -15,8 +15,9 @@ from ibidem.objects.config import Config
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
-from ibidem.retrieve.context.option import PART_TOKENS_MIN, Dedupe, PackOptions, resolve_packs
+from ibidem.retrieve.context.option import PART_TOKENS_MIN, PackOptions, resolve_packs
 from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
+from ibidem.retrieve.query.dedupe import Dedupe
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.tokens import HEURISTIC
 
@@ -584,6 +585,23 @@ def test_neighbours_are_not_filtered_but_must_be_visible():
     [pack] = repo.packs("needle", per_hit_neighbors=1)
     assert [member.text for member in pack.members] == ["w2", "w4 needle", "w5"]
     assert places([pack]) == [[2, 3, 4]]
+
+
+def test_a_passage_that_a_hidden_document_lists_too_is_of_the_other_one():
+    """[2-b]"""
+    for gone in ("a", "b"):
+        repo = ibidem.init("memory:", clock=clock)
+        with repo.transaction() as tx:
+            part = tx.add_node("Passage", summary="needle")
+            listed = [Child(part, "", 6, 0)]
+            ids = {
+                name: tx.add_node("Document", summary=name, key=name, children=listed)
+                for name in "ab"
+            }
+        with repo.transaction() as tx:
+            tx.tombstone(ids.pop(gone), reason="wrong")
+        [pack] = repo.packs("needle")
+        assert [pack.document] == list(ids.values())
 
 
 def test_a_passage_of_two_documents_is_shown_once():

@@ -23,7 +23,7 @@ from ibidem.repo.sync import wire
 from ibidem.repo.sync.remotes import RemoteAddress
 from ibidem.repo.viewer.exposure import EXPOSURES, Exposure
 from ibidem.retrieve.access.policy import ALL, TrustPolicy, Viewer
-from ibidem.retrieve.query.options import OF_PACKS, OPTIONS
+from ibidem.retrieve.query.options import OPTIONS, PACKS_ALONE
 from ibidem.serve import read_log
 from ibidem.serve.question import NOT_SERVED, RETRIEVE, served
 from ibidem.serve.read_log import FILE, ReadLog
@@ -309,7 +309,7 @@ def test_a_time_of_sources_has_the_forms_of_any_time(shared: Server):
 
 
 def test_every_option_is_served_or_says_why_not():
-    plain_options = {name for name in OPTIONS if "." not in name} - OF_PACKS.keys()
+    plain_options = {name for name in OPTIONS if "." not in name} - PACKS_ALONE.keys()
     assert set(served("retrieve")) | NOT_SERVED == plain_options
     assert not set(served("retrieve")) & NOT_SERVED
 

@@ -14,7 +14,14 @@ from pathlib import Path
 
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval import records
-from ibidem.retrieve.query.options import OF_PACKS, OPTIONS, Option, members
+from ibidem.retrieve.query.options import (
+    OF_PACKS,
+    OF_REPEATS,
+    OPTIONS,
+    PACKS_ALONE,
+    Option,
+    members,
+)
 
 HOUSE = Path(__file__).resolve().parents[2]
 FILES = (
@@ -28,7 +35,9 @@ FILES = (
     "repo/revision.py",
     "repo/union.py",
 )
-NOT_OF_RECORDS = frozenset(("adjacency", "direct", "estimator", "label", "metadata", "strict"))
+NOT_OF_RECORDS = frozenset(
+    ("adjacency", "direct", "estimator", "label", "metadata", "strict", *OF_REPEATS)
+)
 """Options of `retrieve` that would have no effect on records, or have another name there."""
 BLOCK = re.compile(r"( +)# options: (\w+)\n(.*?) +# end of options\n", re.DOTALL)
 
@@ -52,7 +61,7 @@ RETRIEVE = parameters(
         name: one
         for name, one in OPTIONS.items()
         if "." not in name
-        and name not in OF_PACKS
+        and name not in PACKS_ALONE
         and name not in ("text", "packs", "records", "history", "moment")
     }
 )

@@ -1,0 +1,154 @@
+"""What repeats an earlier one and is left out: a node of a ranking, or a pack, whose hits then go
+to the earlier one.
+
+The order decides which one stays. Everything is exact: texts, values and integers.
+
+Spec: packs 4.1, retrieval 8.4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+import numpy as np
+from pyroaring import BitMap
+
+from ibidem.objects import codec
+from ibidem.objects.node import Node
+from ibidem.retrieve.answer.render import render
+from ibidem.retrieve.budget import Reader
+from ibidem.retrieve.context.sequence import Spot, sequences_of
+from ibidem.retrieve.filter import NodeSet
+from ibidem.retrieve.protocol import Ordinals
+from ibidem.retrieve.query.dedupe import (
+    NEAR,
+    NONE,
+    OF_DOCUMENTS,
+    PROPERTY,
+    SAME_TEXT,
+    SECTION,
+    Dedupe,
+)
+
+_RUN_WORDS = 3
+
+Key = Hashable
+"""What two texts or nodes share if one repeats the other."""
+
+
+class KeyIndex:
+    """The keys of what stays, in order, by which later ones are found to repeat it."""
+
+    def __init__(self, percent: int | None = None) -> None:
+        """Takes the percentage from which two sets of runs are nearly the same text; without one,
+        keys have to be equal."""
+        self._percent = percent
+        self._first: dict[Key, int] = {}
+        self._owners: dict[tuple[str, ...], list[int]] = {}
+        self._sizes: list[int] = []
+
+    def find(self, key: Key | None) -> int | None:
+        """Returns the position of the first one that stays and is repeated; None if there is
+        none."""
+        if self._percent is None:
+            return None if key is None else self._first.get(key)
+        assert isinstance(key, frozenset), "BUG: nearly the same texts are compared by runs"
+        common = Counter(index for run in key for index in self._owners.get(run, ()))
+        for index in sorted(common):
+            both = common[index]
+            if 100 * both >= self._percent * (len(key) + self._sizes[index] - both):
+                return index
+        return None
+
+    def add(self, key: Key | None) -> None:
+        """Takes the key of the next one that stays."""
+        at = len(self._sizes)
+        if isinstance(key, frozenset):
+            for run in key:
+                self._owners.setdefault(run, []).append(at)
+        elif key is not None:
+            self._first.setdefault(key, at)
+        self._sizes.append(len(key) if isinstance(key, frozenset) else 0)
+
+
+class ItemFilter:
+    """Admits nodes as items, each unless it repeats one that was admitted before."""
+
+    def __init__(self, dedupe: Dedupe, view: NodeSet, ordinals: Ordinals, reader: Reader) -> None:
+        """Takes the ordinals of a ranking, whose nodes a reader reads."""
+        self._dedupe = dedupe
+        self._view = view
+        self._ordinals = ordinals
+        self._reader = reader
+        self._keys = KeyIndex(dedupe.percent)
+        self._sections = view.snapshot.label("Section")
+        self._needs_position = dedupe.by in (*OF_DOCUMENTS, PROPERTY)
+
+    def admit(self, index: int, node: Node) -> bool:
+        """Returns whether a node, at an index of the ranking, may be an item."""
+        ordinal = int(self._ordinals[index])
+        view = self._view
+        key = key_of(
+            self._dedupe,
+            ordinal,
+            sequences_of(view, view.members).find(ordinal) if self._needs_position else None,
+            lambda: folded([self._reader.text(node) or render(node, "")]),
+            lambda one: node if one == ordinal else self._read(one),
+            self._sections,
+        )
+        if self._keys.find(key) is not None:
+            return False
+        self._keys.add(key)
+        return True
+
+    def _read(self, ordinal: int) -> Node:
+        (cid,) = self._view.snapshot.node_cids(np.array([ordinal], np.uint32))
+        return self._reader.load(cid)
+
+
+def key_of(
+    dedupe: Dedupe,
+    hit: int,
+    position: Spot | None,
+    words: Callable[[], Sequence[str]],
+    read: Callable[[int], Node],
+    sections: BitMap,
+) -> Key | None:
+    """Returns what a later one must share with this one.
+
+    Args:
+        dedupe: the rule.
+        hit: the ordinal of its node, of a pack that of its best hit.
+        position: its position in a document, None if it has none.
+        words: gives those of its text; see `folded`.
+        read: reads a node.
+        sections: all nodes that are sections.
+    """
+    if dedupe.by == NEAR:
+        return frozenset(_runs(words()))
+    if dedupe.by == SAME_TEXT:
+        return " ".join(words())
+    if dedupe.by == NONE:
+        return None
+    top = None if position is None else position.sequence.top
+    if dedupe.property is not None:
+        for props in (read(one).props for one in (hit, top) if one is not None):
+            if dedupe.property in props:
+                return codec.encode(props[dedupe.property])
+        return None
+    if position is not None and dedupe.by == SECTION:
+        section = position.section(lambda one: read(one).summary or "", sections)
+        return top if section is None else section.ordinal
+    return top
+
+
+def folded(texts: Iterable[str]) -> list[str]:
+    """Returns the words of some texts, case apart."""
+    return " ".join(texts).casefold().split()
+
+
+def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
+    """Returns the runs of three words of a text, or the whole text if it has fewer."""
+    count = max(1, len(words) - _RUN_WORDS + 1)
+    return {tuple(words[start : start + _RUN_WORDS]) for start in range(count)}
