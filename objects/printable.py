@@ -11,7 +11,7 @@ serves all output of the program.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from json import dumps
 
 _INVISIBLE = (
@@ -23,6 +23,7 @@ _UNSAFE = f"[\x00-\x08\x0b-\x1f{_INVISIBLE}]"
 _UNSAFE_ON_A_LINE = f"[\x00-\x08\x0a-\x1f{_INVISIBLE}]"
 _UNSAFE_IN_JSON = f"[{_INVISIBLE}]"
 _LINE_BREAKS = r"[\t\n]+"
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # the zone is written as a letter
 
 
 def printable(text: str) -> str:
@@ -57,8 +58,8 @@ def moment(microseconds: int, *, seconds_only: bool = False) -> str:
     seconds, rest = divmod(microseconds, 1_000_000)
     fraction = f".{rest:06d}" if rest and not seconds_only else ""
     try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") + fraction + "Z"
-    except (ValueError, OverflowError, OSError):
+        return (_EPOCH + timedelta(seconds=seconds)).isoformat() + fraction + "Z"
+    except OverflowError:
         return f"{microseconds} us"
 
 

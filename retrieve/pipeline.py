@@ -11,6 +11,7 @@ Spec: retrieval 3 to 9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from pyroaring import BitMap
 
 from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import RootCid
-from ibidem.objects.errors import InvalidInputError
+from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
@@ -51,9 +52,9 @@ from ibidem.retrieve.reorder import reorder
 from ibidem.retrieve.rerank import LANE as RERANK
 from ibidem.retrieve.rerank import Reranker, RerankRecord, RerankStatus
 from ibidem.retrieve.semantics import rules
-from ibidem.retrieve.shown_title import title_of_part
 from ibidem.retrieve.sparse import rank_sparse
 from ibidem.retrieve.subquery_lane import RunLanes, check_models, run_subqueries
+from ibidem.retrieve.titles import title_of_part
 from ibidem.retrieve.tokens import check_estimator
 
 if TYPE_CHECKING:
@@ -150,7 +151,9 @@ def _title_in_conflict(found: Ranked, contested: BitMap, ordinal: int) -> str:
     def read(one: int) -> Node:
         return found.reader.load(snapshot.node_cids(np.array([one], np.uint32))[0])
 
-    return title_of_part(snapshot, found.scope.view.members, ordinal, read)
+    with suppress(IbidemError):  # a missing block does not cost the answer: this is in no bytes
+        return str(title_of_part(snapshot, found.scope.view.members, ordinal, read) or "")
+    return ""
 
 
 def origins(

@@ -60,9 +60,7 @@ def pack_lines(
 ) -> list[str]:
     """Returns one pack as lines for people: its location, its text, and a blank line."""
     body = pack.text.splitlines()
-    title = strong(
-        answer.named(names or {}, pack.root) + output.one_line(pack.shown_title or pack.title)
-    )
+    title = strong(answer.named(names or {}, pack.root) + output.one_line(pack.title))
     facts = [_facts_line(pack)] if explain else []
     return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body), *facts, ""]
 

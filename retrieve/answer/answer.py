@@ -35,7 +35,7 @@ from ibidem.retrieve.answer.warning import AnswerWarning
 from ibidem.retrieve.lane import LaneStatus
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.rerank import RerankRecord, RerankStatus
-from ibidem.retrieve.shown_title import title_of_message
+from ibidem.retrieve.titles import title_of_message
 
 if TYPE_CHECKING:
     from ibidem.objects.ids import NodeId
@@ -243,9 +243,11 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             return [item.title for item in self.items]
         if self.kind is AnswerKind.PACKS:
             packs = cast("tuple[Pack, ...]", self.items)
-            return [pack.shown_title or pack.title for pack in packs]
+            return [pack.title for pack in packs]
         return [
-            (item.shown_title or title_of_message(item.node)) if location is None else str(location)
+            (item.shown_title or str(title_of_message(item.node) or ""))
+            if location is None
+            else str(location)
             for item, location in zip(
                 cast("tuple[Item, ...]", self.items), self._shown_locations(), strict=True
             )

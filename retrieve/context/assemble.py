@@ -69,13 +69,14 @@ from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.factors import Opinions
 from ibidem.retrieve.rerank import Reranker, RerankRecord
-from ibidem.retrieve.shown_title import (
+from ibidem.retrieve.subquery_lane import RunLanes
+from ibidem.retrieve.titles import (
     message_heading,
+    name_of,
     title_of_message,
     title_of_node,
     title_of_part,
 )
-from ibidem.retrieve.subquery_lane import RunLanes
 from ibidem.retrieve.tokens import check_estimator
 
 
@@ -402,14 +403,15 @@ class _Making:
         sequence = group.sequence
         document = None if sequence is None else sequence.document
         scope, alias = self._name(group, members, hits[0])
+        source, headings = self._title(group, path)
         found = Pack(
             id=pack_cid(self._policy, document, [member.cid for member in members]),
             alias=alias,
             scope=scope,
             document=document,
-            source=self._source(group),
+            source=source,
             section=None if group.section is None else self._id(group.section),
-            heading_path=(*path, *self._message_heading(group)),
+            heading_path=headings,
             hits=hits,
             members=members,
             score=hits[0].score,
@@ -417,7 +419,6 @@ class _Making:
             tokens=0,
             fallback=group.fallback,
             root=self._root(group.members[0]),
-            shown_title=self._shown_title(group),
         )
         if self._options.overflow == EXCERPT and self._query.token_budget is not None:
             nearest = nearest_first(found)[0]
@@ -508,36 +509,26 @@ class _Making:
             return "section", f"s:{self._id(group.section)}"
         return "neighbors", f"o:{members[0].ord}-{members[-1].ord}"
 
-    def _source(self, group: Group) -> str | None:
-        """Returns the path of a document, the thread of a message, or the type of another node."""
+    def _title(self, group: Group, path: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+        """Returns the source of a pack and its headings: the path of a document and the headings
+        above the members; the thread of a message and what it is there; or the type of another node
+        and what it is about."""
+        first = self._node(group.members[0])[1]
         if self.source.name == CONVERSATION:
-            return _text(self._node(group.members[0])[1].props.get("thread"))
-        if self.source.name == FACTS or group.sequence is None:
-            return self._node(group.members[0])[1].ntype
-        return _text(self._node(group.sequence.top)[1].props.get("source"))
-
-    def _message_heading(self, group: Group) -> tuple[str, ...]:
-        """Returns the place of a message in its thread and who said it; nothing for other nodes."""
-        if self.source.name != CONVERSATION:
-            return ()
-        return (message_heading(self._node(group.members[0])[1].props),)
-
-    def _shown_title(self, group: Group) -> str:
-        """Returns what stands above a pack for a person, empty where its title does: what a node
-        without a document is, or where a part of one stands."""
-        if self.source.name == CONVERSATION:
-            return ""
-        if group.sequence is not None:
-            top = self._node(group.sequence.top)[1]
-            if _text(top.props.get("source")) is not None:
-                return ""
-            first = self._node(group.members[0])[1]
-            own = title_of_message(first) if len(group.members) == 1 else ""
-            return own or title_of_node(top)
-        ordinal = group.members[0]
-        return title_of_node(self._node(ordinal)[1]) or title_of_part(
-            self._snapshot, self._visible, ordinal, lambda one: self._node(one)[1]
-        )
+            return _text(first.props.get("thread")), (message_heading(first.props),)
+        top = None if group.sequence is None else self._node(group.sequence.top)[1]
+        source = first.ntype if top is None else _text(top.props.get("source"))
+        if not self._whole.titles or (top is not None and source is not None):
+            return source, path
+        is_one = len(group.members) == 1
+        if top is not None:
+            return (title_of_message(first) if is_one else None) or (name_of(top), path)
+        own = title_of_node(first)
+        if own is None and is_one:
+            own = title_of_part(
+                self._snapshot, self._visible, group.members[0], lambda one: self._node(one)[1]
+            )
+        return own or (source, path)
 
     def _heading(self, ordinal: int) -> str:
         return self._node(ordinal)[1].summary or ""

@@ -107,6 +107,9 @@ class PackOptions:
     beside: bool = False
     """Whether messages count for those beside them. It is no option: only questions of before, and
     those without a conversation, have it not."""
+    titles: bool = False
+    """Whether titles say what no path of a document names. It is no option: only questions of
+    before have types and ids there."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field, but `sources` only if there are several,
@@ -130,6 +133,7 @@ class PackOptions:
             **({"sentences": True} if self.sentences else {}),
             **({"fill": True} if self.fill else {}),
             **({"beside": True} if self.beside else {}),
+            **({"titles": True} if self.titles else {}),
         }
 
     def policy(self) -> dict[str, Any]:
@@ -179,6 +183,7 @@ class PackOptions:
             sentences=_cuts(form, "sentences"),
             fill=_cuts(form, "fill"),
             beside=beside,
+            titles=_holds(form, "titles"),
         )
 
     def ruled_like(self, recorded: Self) -> Self:
@@ -262,6 +267,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         is_cut,
         is_cut,
         sources is not None and sources.has_conversation,
+        titles=True,
     )
 
 

@@ -110,14 +110,10 @@ class Pack:
     excerpt is shown if the pack does not fit; None if there are no excerpts. It is not part of the
     answer."""
 
-    shown_title: str = field(default="", compare=False, repr=False)
-    """What stands above it for a person where its title is a type or an id; empty where its title
-    does. It is not part of the answer."""
-
     @property
     def title(self) -> str:
-        """Where its words stand: the document and the headings, in one line. The budget counts it,
-        so it is as it was recorded; `shown_title` may say more."""
+        """Where its words stand: the document and the headings, in one line, which the budget
+        counts."""
         return title_of(self.source or str(self.document or self.entry.id), self.heading_path)
 
     @property

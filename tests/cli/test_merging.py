@@ -99,10 +99,10 @@ def test_both_versions_of_a_passage_say_where_they_stand(notes: Run, data: Data,
     place = "notes/timeouts.md > Timeouts > Client"
     shown = notes("packs", "seconds wait").stdout
     assert f"] {place}\n" in shown
-    assert f"] {place}, in another version\n" in shown
+    assert f"] {place} > in another version\n" in shown
     listed = notes("retrieve", "seconds wait").stdout
     assert "] notes/timeouts.md:5 > Timeouts > Client\n" in listed
-    assert f"] {place}, in another version\n" in listed
+    assert f"] {place} > in another version\n" in listed
     (other,) = (one for one in data("retrieve", "seconds wait")["items"] if not one["location"])
     assert other["rendered"] in ("Ten seconds wait.", "Thirty seconds wait.")
 

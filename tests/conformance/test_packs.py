@@ -46,6 +46,7 @@ CITED = {
     "7-i": (EXCERPTS, "test_a_named_row_is_shown_below_its_header"),
     "9-b": (EXCERPTS, "test_a_citation_names_the_ranges_that_are_quoted"),
     "7-f": ("tests/repo/test_union.py", "test_packs_of_documents_with_one_path_are_apart"),
+    "7-o": ("tests/repo/test_answer_locations.py", "test_a_title_says_what_a_fact_is"),
     "8-b": (SEARCH, "test_pk27_a_text_that_knows_the_fence_changes_it"),
     "8-c": (SEARCH, "test_pk25_without_packs_the_question_stands_alone"),
     "8-d": (SEARCH, "test_a_prompt_is_within_its_budget"),

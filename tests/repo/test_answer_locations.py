@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ibidem
-from ibidem import Repository, TrustPolicy, Viewer
+from ibidem import InvalidInputError, Repository, TrustPolicy, Viewer
+from ibidem.objects.child import Child
 from ibidem.repo.graph import Graph
+from ibidem.retrieve.context.option import PackOptions, resolve_packs
 from ibidem.retrieve.records.record import Record, RecordType
 
 TEXT = """# Handbook
@@ -137,8 +142,8 @@ def test_a_message_has_its_thread_above_it_and_a_fact_what_it_is_about(repo: Rep
     packs = repo.packs("lunch")
     assert {pack.text: title for pack, title in _titled(packs)} == {
         "Is lunch late?": "support > message 0, user",
-        "lunch is at noon": "Semantic about lunch",
-        "lunch was cold": "Semantic, 2026-01-01T00:00:00Z",
+        "lunch is at noon": "Semantic > about lunch",
+        "lunch was cold": "Semantic > 2026-01-01T00:00:00Z",
         "lunch is a meal": "Note",
     }
     assert "] support > message 0, user\n" in str(packs)
@@ -160,20 +165,73 @@ def test_both_versions_of_a_passage_in_conflict_say_where_they_stand(repo: Repos
         tx.publish()
     titles = [title for _, title in _titled(repo.retrieve(QUESTION, limit=2))]
     place = "ops.md > Handbook > Production"
-    assert sorted(titles) == [f"{place}, in another version", PLACES[0]]
+    assert sorted(titles) == [f"{place} > in another version", PLACES[0]]
     packs = repo.packs(QUESTION, per_hit_neighbors=0, limit=2)
-    assert sorted(title for _, title in _titled(packs)) == [place, f"{place}, in another version"]
+    assert sorted(title for _, title in _titled(packs)) == [place, f"{place} > in another version"]
     assert repo.receipts.replay(packs.receipt).to_bytes() == packs.to_bytes()
     assert repo.receipts.replay(before.receipt).to_bytes() == before.to_bytes()
 
 
-def test_what_is_shown_above_an_item_is_in_no_bytes(repo: Repository):
+def test_titles_of_before_are_types_and_ids(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+    """packs 1-b"""
     _remember(repo, "lunch is at noon", payload={"subject": "lunch"})
-    (pack,) = repo.packs("lunch")
-    assert (pack.shown_title, pack.title) == ("Semantic about lunch", "Semantic")
-    assert pack.rendered == "Semantic\nlunch is at noon"
-    assert b"about" not in pack.encode()
-    assert "shown_title" not in pack.to_dict()
+    said = [{"role": role, "content": f"lunch {role}"} for role in ("user", "assistant")]
+    repo.conversations.append("support", said)
+    now = repo.packs("lunch")
+    assert [one.title for one in now] == ["Semantic > about lunch", "support"]
+    assert now.query.form()["packs"]["titles"] is True
+
+    def of_before(given: Mapping[str, object]) -> PackOptions:
+        return replace(resolve_packs(given), titles=False)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ibidem.retrieve.context.option.resolve_packs", of_before)
+        before = repo.packs("lunch")
+    assert "titles" not in before.query.form()["packs"]
+    assert [one.title for one in before] == ["Semantic", str(now.items[1].document)]
+    assert [one.id for one in before] == [one.id for one in now]
+    assert repo.receipts.replay(before.receipt).to_bytes() == before.to_bytes()
+    with pytest.raises(InvalidInputError, match=r"^packs\.titles: "):
+        PackOptions.from_form({**PackOptions().form(), "titles": False})
+
+
+@pytest.mark.parametrize(
+    ("props", "title"),
+    [
+        ({"payload": {"subject": "s" * 61}, "user": "u"}, f"Fact > about {'s' * 59}…"),
+        ({"payload": {"subject": ""}, "user": "u", "name": "n"}, "Fact > of u"),
+        ({"payload": "s", "name": "n\nm", "time": 5}, "Fact > n m"),
+        ({"name": 7, "time": -(10**6) - 1}, "Fact > 1969-12-31T23:59:58Z"),
+        ({"time": -62_135_596_800_000_000}, "Fact > 0001-01-01T00:00:00Z"),
+        ({"time": 2**62}, f"Fact > {2**62} us"),
+        ({"time": True}, "Fact"),
+        ({"thread": "t", "role": "user", "ord": 3}, "t > message 3, user"),
+        ({"thread": "t", "role": "user"}, "Fact"),
+        ({"thread": "t", "first": 1, "last": 4}, "t > summary of messages 1 to 4"),
+        ({"thread": "t"}, "Fact"),
+    ],
+)
+def test_a_title_says_what_a_fact_is(props: dict[str, Any], title: str):
+    """packs 7-o"""
+    repo = ibidem.init("memory:")
+    with repo.transaction() as tx:
+        tx.add_node("Fact", summary="needle", props=props)
+    (pack,) = repo.packs("needle")
+    assert pack.title == title
+
+
+def test_a_document_without_a_path_has_its_name_or_its_summary():
+    """packs 7-o"""
+    for made, title in (
+        ({"props": {"name": "n"}, "summary": "s"}, "n"),
+        ({"summary": "s" * 61}, f"{'s' * 59}…"),
+    ):
+        repo = ibidem.init("memory:")
+        with repo.transaction() as tx:
+            part = tx.add_node("Passage", summary="needle")
+            tx.add_node("Document", children=[Child(part, "", 6, 0)], **made)
+        (pack,) = repo.packs("needle")
+        assert pack.title == title
 
 
 def _remember(repo: Repository, text: str, **fields) -> None:
