@@ -46,10 +46,10 @@ _BY_PLAIN = {
 }
 
 
-def first_words(words: Iterable[str]) -> frozenset[str]:
+def first_words(words: Iterable[str]) -> list[str]:
     """Returns those words of a question whose spellings count: the first ones, if not too long."""
     short = dict.fromkeys(word for word in words if len(word) <= _WORD_CHARS_MAX)
-    return frozenset(islice(short, _WORDS_MAX))
+    return list(islice(short, _WORDS_MAX))
 
 
 def without_accents(word: str) -> str:

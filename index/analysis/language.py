@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Protocol
 
 from ibidem.index.analysis.fold import fold
 from ibidem.index.analysis.normalise import normalised
 from ibidem.index.analysis.stem import stem
+from ibidem.index.analysis.stem_search import Searches
 from ibidem.index.analysis.stop import STOP_WORDS
 from ibidem.index.analysis.words import TERM_MAX
 
@@ -31,6 +32,8 @@ _LETTERS = "\u0439\u0451" + "".join(
 """Letters with a mark that the stemmers know; folded text has letter and mark apart."""
 _LATIN = re.compile(r"[a-z\u00e0-\u00f6\u00f8-\u00ff\u0131\u0153]+\Z")
 _CYRILLIC = re.compile(r"[\u0430-\u044f\u0451]+\Z")
+_STEMS_MAX = 1 << 12
+"""Stems that are remembered of a language: identifiers share most of their parts."""
 
 
 class Stemmer(Protocol):
@@ -78,8 +81,10 @@ def stems(language: str) -> Callable[[str], str]:
 def _stemmer(language: str) -> Callable[[str], str]:
     """Returns the stemmer of a language from composed words; it may be called in any thread."""
     module = import_module(f"ibidem.index.analysis.snowball.{language}_stemmer")
-    create: Callable[[], Stemmer] = getattr(module, f"{language.capitalize()}Stemmer")
+    generated = getattr(module, f"{language.capitalize()}Stemmer")
+    create: Callable[[], Stemmer] = type(generated.__name__, (Searches, generated), {})
 
+    @lru_cache(_STEMS_MAX)
     def stemmed(word: str) -> str:
         one = create()
         one.set_current(word)

@@ -52,6 +52,7 @@ def near_terms(
     if not expanded:
         return found
     edited = edited_terms(query, home, statistics.analysers, expanded)
+    own = {form for word in words for form in word}
     for word in expanded:
         ranked: list[tuple[int, str]] = []
         candidates = {
@@ -61,7 +62,7 @@ def near_terms(
             for segment in lexical_view.segments
             for other in segment.terms_near(text)
         } | edited[word]
-        for other in _held(lexical_view, candidates.difference(*words)):
+        for other in _held(lexical_view, candidates - own):
             count = lexical_view.term(other, statistics, query.k1, query.b).frequency
             if count:
                 ranked.append((-count, other))

@@ -99,6 +99,8 @@ def edited_terms(
     Stems of mistyped words are far from the right ones: `serverss` is its own stem, and one letter
     less is a plural; so is `servng`. A word has hundreds of neighbours with a letter more or
     another one, so these are looked for in the language of the question, for its first few words.
+    The others are looked for in every language, so a long question is bounded to its first words,
+    those with parts left out.
 
     Args:
         query: has a text, and the option `fuzzy`.
@@ -112,22 +114,24 @@ def edited_terms(
     analysers = analysers or (home,)
     found: dict[Word, set[str]] = {word: set() for word in words}
     own = analyser_of(text, home, analysers)
-    met: set[str] = set()
-    respelt = 0
+    with_letters = 0
+    ranges: dict[str, Word] = {}
     for word, start, stop in _with_ranges(text, home, analysers, accents=query.match.accents):
-        typed = text[start:stop]
-        if word not in found or len(typed) > TERM_MAX or typed in met:
-            continue
-        met.add(typed)
+        if word in found and stop - start <= TERM_MAX:
+            ranges.setdefault(text[start:stop], word)
+    respelt: Iterable[str] = ranges
+    if query.match.bounded:
+        respelt = first_words(typed for typed in ranges if len(analyse(typed, own)) == 1)
+    for typed in respelt:
         edits = [(other, analysers) for other in _edited(typed, swaps=fuzzy.swaps)]
         is_short = len(typed) <= _RESPELT_CHARS_MAX
-        if fuzzy.letters and respelt < _RESPELT_MAX and is_short and without_accents(typed):
-            respelt += 1
+        if fuzzy.letters and with_letters < _RESPELT_MAX and is_short and without_accents(typed):
+            with_letters += 1
             edits += [(other, (own,)) for other in _with_letters(typed.translate(_LOWER))]
         for other, languages in edits:
             for one in languages:
                 terms = analyse(other, one)
-                found[word].update(terms if len(terms) == 1 else ())
+                found[ranges[typed]].update(terms if len(terms) == 1 else ())
     return found
 
 

@@ -7,10 +7,11 @@
     symbols    whether symbols of the text count, and those that it names
     code       whether words of code in the text, such as `--all` and WITH, count
     related    whether passages are also ranked by related words
+    bounded    whether edits are looked for in the first words of the text alone
 
-The last three are written only where they count. `symbols` and `code` are no options: they hold
-for every question whose text has some. `related` is one that new repositories have set. Questions
-of before do not have them, and are answered as they were.
+The last four are written only where they count. `symbols`, `code` and `bounded` are no options:
+they hold for every question whose text has some, or is long. `related` is one that new repositories
+have set. Questions of before do not have them, and are answered as they were.
 
 Spec: retrieval 4.1.2 to 4.1.4, 4.1.7, 4.1.8.
 """
@@ -30,8 +31,11 @@ from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import RULES, default, defaults
 
 OR, AND = "or", "and"
-WHERE_THEY_COUNT = ("accents", "code", "related", "symbols")
+WHERE_THEY_COUNT = ("accents", "bounded", "code", "related", "symbols")
 """The fields that depend on the words of a text, and are written only where they are true."""
+_RESPELT_TEXT_MAX = 128
+"""Code points of a text in which every word is looked at for edits: a sentence or two. Over texts
+in nine languages that takes at most about as long as the 32 words of a longer text."""
 _FUZZY_RULES = ("swaps", "letters")
 """The fields of `fuzzy` that no option sets."""
 
@@ -75,6 +79,7 @@ class Match:
     code: bool = False
     related: bool = False
     accents: bool = False
+    bounded: bool = False
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form, with those of `WHERE_THEY_COUNT` only that count."""
@@ -91,7 +96,7 @@ class Match:
         """Returns the options of a question with some texts.
 
         Symbols and words of code count if a text has any; related words if a text has words with
-        any, and one word is enough; accents in every text.
+        any, and one word is enough; accents in every text; the bound of edits if one is long.
 
         Args:
             texts: of the question and of its subqueries.
@@ -100,11 +105,12 @@ class Match:
         has_symbols = any(map(symbol_words, texts))
         has_code = any(map(code_words, texts))
         has_related = related and self.is_of_any_word and any(map(has_related_terms, texts))
-        return _counting(self, bool(texts), has_code, has_related, has_symbols)
+        is_long = self.fuzzy is not None and any(len(text) > _RESPELT_TEXT_MAX for text in texts)
+        return _counting(self, bool(texts), is_long, has_code, has_related, has_symbols)
 
     def counting_like(self, recorded: Match) -> Match:
-        """Returns the same with those accents, symbols, words of code and edits alone that a
-        recorded question counts: it may be of a release before they counted."""
+        """Returns the same with those accents, symbols, words of code, edits and bounds alone that
+        a recorded question counts: it may be of a release before they counted."""
         fuzzy = self.fuzzy
         if fuzzy is not None and recorded.fuzzy is not None:
             rules = {name: getattr(recorded.fuzzy, name) for name in _FUZZY_RULES}
@@ -112,6 +118,7 @@ class Match:
         return _counting(
             replace(self, fuzzy=fuzzy),
             self.accents and recorded.accents,
+            self.bounded and recorded.bounded,
             self.code and recorded.code,
             self.related,
             self.symbols and recorded.symbols,
@@ -123,13 +130,19 @@ class Match:
         fuzzy = self.fuzzy
         if fuzzy is not None:
             fuzzy = replace(fuzzy, **dict.fromkeys(_FUZZY_RULES, True))
-        return _counting(replace(self, fuzzy=fuzzy), False, False, False, False)
+        return _counting(replace(self, fuzzy=fuzzy), *(False for _ in WHERE_THEY_COUNT))
 
 
 @lru_cache(maxsize=64)
-def _counting(match: Match, accents: bool, code: bool, related: bool, symbols: bool) -> Match:
-    """Returns the same object for equal options: what has been encoded is found by it."""
-    return replace(match, accents=accents, code=code, related=related, symbols=symbols)
+def _counting(match: Match, *counting: bool) -> Match:
+    """Returns the same object for equal options: what has been encoded is found by it.
+
+    Args:
+        match: the options.
+        counting: the fields of `WHERE_THEY_COUNT`.
+    """
+    fields: dict[str, Any] = dict(zip(WHERE_THEY_COUNT, counting, strict=True))
+    return replace(match, **fields)
 
 
 def resolve_match(operator: object, phrases: object, fuzzy: object) -> Match:

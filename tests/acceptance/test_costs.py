@@ -207,6 +207,11 @@ def run(folder: Path) -> dict[str, Counts]:
     twice("erasure of one node", lambda turn: repo.maintenance.erase(ledger.ids[10 + turn]))
     twice("fsck", lambda turn: repo.maintenance.fsck())
     twice("gc", lambda turn: repo.maintenance.gc())
+    unknown = [f"q{letter}{number}qqq" for letter in "abcdefgh" for number in range(100)]
+    twice(
+        "question of 400 unknown words",
+        lambda turn: repo.retrieve(" ".join(unknown[400 * turn : 400 * turn + 400])),
+    )
     return ledger.costs
 
 

@@ -578,6 +578,11 @@ def edited(
     looked at."""
     fuzzy = form["match"]["fuzzy"]
     every = [one for one in spoken_at(form, home, held) if one[0] in expanded and len(one[1]) <= 64]
+    own = analyser_of(form["text"], home, held)
+    if "bounded" in form["match"]:
+        short = [part for _, part in every if len(part) <= 24 and len(analyse(part, own)) == 1]
+        kept = list(dict.fromkeys(short))[:32]
+        every = [one for one in every if one[1] in kept]
     cut = set()
     for part in {part for one, part in every if one == word}:
         cut |= {part[:at] + part[at + 1 :] for at in range(len(part))}
@@ -588,7 +593,6 @@ def edited(
     if "letters" in fuzzy:
         latin = [part for _, part in every if len(part) <= 24 and is_latin(part)]
         first = list(dict.fromkeys(latin))[:4]
-        own = analyser_of(form["text"], home, held)
         for part in {part for one, part in every if one == word} & {*first}:
             part = re.sub("[A-Z]", lambda match: match[0].lower(), part)
             for letter in "abcdefghijklmnopqrstuvwxyz":
@@ -610,15 +614,13 @@ def spoken_at(
     text = form["text"]
     own = analyser_of(text, home, held)
     words = []
+    every = {other: analyse_positions(text, other) for other in held}
+    respelt = spelt_words(text, own) if "accents" in form["match"] else []
     for term, start, stop in analyse_positions(text, own):
         forms = {term}
         for other in held:
-            forms |= {
-                form
-                for form, first, last in analyse_positions(text, other)
-                if (first, last) == (start, stop)
-            }
-            if "accents" in form["match"] and text[start:stop] in spelt_words(text, own):
+            forms |= {form for form, first, last in every[other] if (first, last) == (start, stop)}
+            if text[start:stop] in respelt:
                 forms |= spelt(text[start:stop], other)
         words.append((tuple(sorted(forms)), text[start:stop]))
     return words

@@ -13,7 +13,7 @@ from ibidem.index.analysis import HOME
 from ibidem.retrieve.query.query import resolve
 
 from .all_layouts import equal_in_all_layouts
-from .home_world import home_facts, random_home_options, rehomed
+from .home_world import WORDS, home_facts, random_home_options, rehomed
 from .oracle import World, answer
 from .world import finish
 
@@ -23,6 +23,24 @@ def test_questions_to_nodes_with_homes_equal_the_oracle(block):
     """[7-a]"""
     for seed in range(block * 5, block * 5 + 5):
         equal_in_all_layouts(seed, home_facts, rehomed, random_home_options)
+
+
+def long_options(rng):
+    """Returns options with a long text of words with a letter too many or too few, and of others
+    that are not looked at."""
+    words = []
+    for word in (*WORDS * 2, "logError", "sehrlangesWort" * 2):
+        at, more = rng.randrange(len(word)), rng.choice(("", "x", "q"))
+        words.append(word[:at] + more + word[at + (not more) :])
+    rng.shuffle(words)
+    options = {"text": " ".join(words), "fuzzy": rng.choice((None, {"rare": 3}))}
+    return random_home_options(rng) | options
+
+
+@pytest.mark.parametrize("block", by_suite(range(8), fast=2, slow=4))
+def test_long_questions_equal_the_oracle(block):
+    """[4.1.4-e]"""
+    equal_in_all_layouts(block, home_facts, rehomed, long_options)
 
 
 def test_homes_change_answers():

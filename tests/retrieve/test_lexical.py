@@ -376,6 +376,31 @@ def test_only_the_first_few_words_of_a_question_are_respelt():
     assert collection.found(f"qqqqd {unknown} servng") == set()
 
 
+def test_a_long_question_is_respelt_in_its_first_words_alone():
+    """[4.1.4-e]"""
+    collection = mixed("serving", "other")
+    unknown = [f"qqqq{a}{b}" for a in "abcdef" for b in "ghijkl"]
+    ignored = ["logErrr", "q" * 25, "qqqqag"]  # "Errr" counts
+    text = " ".join([*unknown[:30], *ignored, "servingg"])
+    assert collection.found(text) == {"serving"}
+    assert collection.found(" ".join([*unknown[:32], "servingg"])) == set()
+    query = resolve(collection.config, text=" ".join([*unknown[:32], "servingg"]))
+    assert query.form()["match"]["bounded"] is True
+    before = replace(query, match=replace(query.match, bounded=False))
+    assert Query.decode(before.encode()) == before
+    assert query.counting_like(before) == before
+    assert "bounded" not in before.form()["match"]
+    assert len(collection.top_by(before)) == 1
+
+
+def test_a_short_question_is_respelt_in_every_word():
+    """[4.1.4-e]"""
+    assert not resolve(CONFIG, text="q" * 128).match.bounded
+    assert resolve(CONFIG, text="q" * 129).match.bounded
+    assert resolve(CONFIG, text="q", queries=["q" * 129]).match.bounded
+    assert not resolve(CONFIG, text="q" * 129, fuzzy=False).match.bounded
+
+
 def test_terms_that_no_document_has_are_not_cached():
     collection = mixed("serving", "other")
     query = resolve(collection.config, text="servng")
@@ -537,8 +562,28 @@ def test_a_word_that_a_question_repeats_is_looked_at_once(monkeypatch: pytest.Mo
         return analyse(text, name)
 
     monkeypatch.setattr(query_words, "analyse", counted)
-    query = resolve(Config(), text="serverss down " * 100)
+    query = resolve(Config(), text="serverss down " * 9)
     found = query_words.edited_terms(query, "english-1", (), [("serverss",)])
     assert "server" in found["serverss",]
     count = len("serverss")
     assert len(analysed) == 2 * count - 1 + 26 * (2 * count + 1)
+
+
+def test_the_words_of_a_long_question_cost_no_more_spellings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    analysed: list[str] = []
+
+    def counted(text: str, name: str) -> list[str]:
+        analysed.append(text)
+        return analyse(text, name)
+
+    monkeypatch.setattr(query_words, "analyse", counted)
+    counts = []
+    for count in (40, 400):
+        words = [f"q{'abcdefghij'[n // 100]}{n % 100:02}qqqq" for n in range(count)]
+        query = resolve(Config(), text=" ".join(words))
+        analysed.clear()
+        query_words.edited_terms(query, "english-1", (), [(word,) for word in words])
+        counts.append(len(analysed) - count)
+    assert counts == [32 * (2 * 8 - 1)] * 2

@@ -13,6 +13,8 @@ from ibidem.index.analysis import ANALYSERS, ENGLISH, UNICODE, analyse, analyser
 from ibidem.index.analysis import snowball as package
 from ibidem.index.analysis.fold import fold
 from ibidem.index.analysis.language import LANGUAGES, _composed, _stemmer
+from ibidem.index.analysis.snowball.basestemmer import BaseStemmer
+from ibidem.index.analysis.snowball.german_stemmer import GermanStemmer
 from ibidem.index.analysis.stop import STOP_WORDS
 
 VECTORS = Path(__file__).parents[3] / "spec" / "vectors" / "retrieval"
@@ -25,6 +27,30 @@ FOLDER = Path(package.__file__).parent
 def test_stems_are_those_of_another_program(language: str) -> None:
     for word, stem in STEMS[language].items():
         assert _stemmer(language)(word) == (stem or word)
+
+
+@pytest.mark.parametrize("language", STEMS)
+def test_stems_need_no_search_letter_by_letter(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("find_among", "find_among_b"):
+        monkeypatch.delattr(BaseStemmer, name)
+    for word, stem in list(STEMS[language].items())[:100]:
+        assert _stemmer(language).__wrapped__(word) == (stem or word)
+
+
+def test_a_part_that_many_identifiers_have_is_stemmed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    stemmed: list[str] = []
+    change = GermanStemmer._stem
+
+    def counted(stemmer: GermanStemmer) -> None:
+        stemmed.append(stemmer.get_current())
+        change(stemmer)
+
+    monkeypatch.setattr(GermanStemmer, "_stem", counted)
+    for name in ("Eins", "Zwei", "Drei"):
+        analyse(f"qqneuesqq{name}", "german-1")
+    assert stemmed.count("qqneuesqq") == 1
 
 
 def test_letters_with_marks_are_composed_for_the_stemmers() -> None:
