@@ -145,6 +145,7 @@ def stream_packs(
         overflow=options.overflow,
         cut=cut,
         fill=options.fill,
+        enough=options.enough,
     ):
         if reason is not None:
             left.append((index, reason, tokens))
@@ -266,6 +267,7 @@ class _Making:
         self._nodes: dict[int, tuple[NodeCid, Node]] = {}
         self._texts: dict[int, str] = {}
         self._made: dict[int, Pack] = {}
+        self._uncut: tuple[int, Pack] | None = None
         self._matcher = Matcher(query) if options.spans else None
         view, valid = found.scope.view, query.valid
         visible = view.members
@@ -370,8 +372,10 @@ class _Making:
     def cut(self, position: int, tokens: int, *, is_first: bool) -> bool:
         """Cuts a pack to at most that number of tokens; returns whether this is enough for any
         text, and if it is not the first one, for as much as the options request."""
+        if self._uncut is None or self._uncut[0] != position:
+            self._uncut = position, self.packs(position)
         found = cut_to_fit(
-            self.packs(position),
+            self._uncut[1],
             self._whole,
             self.found.reader.estimator,
             lambda pack: pack.tokens <= tokens,

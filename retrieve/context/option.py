@@ -107,6 +107,9 @@ class PackOptions:
     beside: bool = False
     """Whether messages count for those beside them. It is no option: only questions of before, and
     those without a conversation, have it not."""
+    enough: bool = False
+    """Whether a pack of which nothing fits in its share has the least room with which something
+    does. It is no option: only questions of before drop it."""
     titles: bool = False
     """Whether titles say what no path of a document names. It is no option: only questions of
     before have types and ids there."""
@@ -133,6 +136,7 @@ class PackOptions:
             **({"sentences": True} if self.sentences else {}),
             **({"fill": True} if self.fill else {}),
             **({"beside": True} if self.beside else {}),
+            **({"enough": True} if self.enough else {}),
             **({"titles": True} if self.titles else {}),
         }
 
@@ -183,6 +187,7 @@ class PackOptions:
             sentences=_cuts(form, "sentences"),
             fill=_cuts(form, "fill"),
             beside=beside,
+            enough=_cuts(form, "enough"),
             titles=_holds(form, "titles"),
         )
 
@@ -267,6 +272,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         is_cut,
         is_cut,
         sources is not None and sources.has_conversation,
+        enough=is_cut,
         titles=True,
     )
 

@@ -10,6 +10,7 @@ Spec: packs 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ibidem.objects.record import record
@@ -127,6 +128,17 @@ def united(groups: Sequence[Sequence[Hashable]]) -> list[list[int]]:
     return [components[first] for first in sorted(components)]
 
 
+def _least(cut: Callable[[int], bool], low: int, high: int, tokens: int) -> tuple[int, bool]:
+    """Returns the least cost, above `low` and up to `high`, at which something is left of a
+    candidate that costs `tokens`, and True; `high` and False if nothing is."""
+    if low >= high or (high < tokens and not cut(high)):
+        return high, False
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if cut(middle) else (middle, high)
+    return high, True
+
+
 def fitting(
     count: int,
     cost: Callable[[int], int],
@@ -136,12 +148,20 @@ def fitting(
     overflow: str,
     cut: Callable[[int, int], bool],
     fill: bool = False,
+    enough: bool = False,
 ) -> tuple[list[int], list[tuple[int, str, int | None]]]:
     """Returns the positions that `decisions` takes, and what it yields of the others."""
     taken: list[int] = []
     left: list[tuple[int, str, int | None]] = []
     steps = decisions(
-        count, cost, limit=limit, budget=budget, overflow=overflow, cut=cut, fill=fill
+        count,
+        cost,
+        limit=limit,
+        budget=budget,
+        overflow=overflow,
+        cut=cut,
+        fill=fill,
+        enough=enough,
     )
     for index, reason, tokens in steps:
         if reason is None:
@@ -160,6 +180,7 @@ def decisions(
     overflow: str,
     cut: Callable[[int, int], bool],
     fill: bool = False,
+    enough: bool = False,
 ) -> Iterator[tuple[int, str | None, int | None]]:
     """Yields of each of `count` candidates whether it is taken: (position, None, cost), or why not:
     (position, reason, cost or None if it was not computed). What is yielded stays so.
@@ -177,8 +198,11 @@ def decisions(
         overflow: `skip` one that does not fit, because later ones may still fit; `stop` there;
             `cut` it, and stop after one that alone exceeds what is left; or `excerpt` it, and stop
             when nothing is left.
-        cut: makes a candidate cost at most so much; returns whether anything is left of it.
+        cut: makes a candidate cost at most so much; returns whether anything is left of it, which
+            it is of every larger cost too. It may be called several times for one.
         fill: whether a candidate is also charged what those after it do not need.
+        enough: whether one of which nothing would be left is charged the least with which something
+            is.
     """
     costs: list[int] = []
 
@@ -215,6 +239,9 @@ def decisions(
             charged = min(tokens, budget - used)
             charged = min(charged, share(index, budget - used, budget))
             is_taken = tokens <= charged or cut(index, charged)
+            if not is_taken and enough:
+                high = min(tokens, budget - used)
+                charged, is_taken = _least(partial(cut, index), charged, high, tokens)
             is_stopped = (tokens if overflow == CUT else charged + 1) > budget - used
         else:
             is_taken, charged = False, 0

@@ -31,7 +31,7 @@ given, as the MCP server does. In Python, over HTTP and in recorded runs the def
 hold."""
 FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "headings": "drop"} | ITEMS_FOR_READERS
 """Likewise for packs."""
-RULES = ("least", "sentences", "fill", "beside", "titles")
+RULES = ("least", "sentences", "fill", "enough", "beside", "titles")
 """The fields of packs that no option sets: the rules of this release. Questions that were recorded
 before lack some, and are answered as they were."""
 

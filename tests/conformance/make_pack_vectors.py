@@ -83,8 +83,17 @@ def fits() -> list[dict[str, Any]]:
     cases = [([5, 50, 4], 10, None), ([5, 50, 4], None, 1), ([11], 10, 5), ([], 3, 3)]
     cases += [([9, 9, 9], 15, None), ([1, 9, 3, 2, 2], 10, None), ([2, 2, 2], 5, 2), ([7], 0, None)]
     cases += [([1, 20, 1, 1], 12, None), ([20, 4, 9], 16, 2), ([3, 30, 1, 2, 30], 20, None)]
+    given: list[tuple[Any, bool, list[int] | None]]
+    given = [(one, fill, None) for one in cases for fill in (False, True)]
+    given += [
+        (([9, 9], 10, None), True, [6, 1]),
+        (([30, 30, 3], 20, None), True, [12, 9, 1]),
+        (([30, 3], 20, None), True, [21, 1]),
+        (([9, 30, 2], 14, 2), True, [9, 5, 1]),
+        (([2, 30, 30], 30, None), True, [1, 20, 8]),
+    ]
     made = []
-    for (costs, budget, limit), fill in [(one, fill) for one in cases for fill in (False, True)]:
+    for (costs, budget, limit), fill, needs in given:
         for policy in ("cut", "excerpt") if fill else ("cut", "excerpt", "skip", "stop"):
             rooms: list[int] = []
             taken: list[int] = []
@@ -103,11 +112,17 @@ def fits() -> list[dict[str, Any]]:
                     spare = rest - sum(costs[place + 1 :][: min(others, default=None)])
                     share = max((budget + 1) // 2, spare if fill else 0)
                     shown = min(cost, rest, share)
-                    rooms += [shown] if cost > shown else []
+                    need = 1 if needs is None else needs[place]
+                    fits = min(cost, need) <= (shown if needs is None else min(cost, rest))
+                    if needs is not None and shown < min(cost, need):
+                        rooms += [need if fits and need < cost else shown]
+                        shown = min(cost, need if fits else rest)
+                    else:
+                        rooms += [shown] if cost > shown else []
                     stopped = cost > rest if policy == "cut" else shown == rest
-                    if shown:
+                    used += shown
+                    if fits:
                         taken.append(place)
-                        used += shown
                     else:
                         left.append([place, "budget", cost])
                 elif cost > rest:
@@ -122,6 +137,17 @@ def fits() -> list[dict[str, Any]]:
                     "name": f"{costs} of {budget}, {limit}, {policy}{', filled' * fill}",
                     "spec": "7-n" if fill else {"cut": "7-c", "excerpt": "7-g"}.get(policy, "7-a"),
                     "input": {**options, "fill": True} if fill else options,
+                }
+                | (
+                    {}
+                    if needs is None
+                    else {
+                        "name": f"{costs} of {budget}, {limit}, {policy}, needs {needs}",
+                        "spec": "7-p",
+                        "input": {**options, "fill": True, "needs": needs},
+                    }
+                )
+                | {
                     "output": {"taken": taken, "left": left, "rooms": rooms},
                 }
             )

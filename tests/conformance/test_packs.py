@@ -89,11 +89,13 @@ def test_windows_json(case):
 @pytest.mark.parametrize("case", cases("fits"), ids=ids)
 def test_fits_json(case):
     given = case["input"]
-    rooms = []
+    rooms = {}
 
-    def cut(_, room):
-        rooms.append(room)
-        return room > 0
+    def cut(index, room):
+        is_enough = room >= given.get("needs", [1] * (index + 1))[index]
+        if is_enough or index not in rooms:
+            rooms[index] = room
+        return is_enough
 
     taken, left = fitting(
         len(given["costs"]),
@@ -103,8 +105,10 @@ def test_fits_json(case):
         overflow=given["policy"],
         cut=cut,
         fill=given.get("fill", False),
+        enough="needs" in given,
     )
-    found = {"taken": taken, "left": [list(one) for one in left], "rooms": rooms}
+    left = [list(one) for one in left]
+    found = {"taken": taken, "left": left, "rooms": list(rooms.values())}
     assert found == case["output"]
 
 

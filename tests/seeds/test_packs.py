@@ -196,6 +196,57 @@ def rooms_of(costs, budget, limit, overflow):
 
 
 @pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_a_pack_has_room_for_something_of_it(overflow):
+    """packs 7-p."""
+    rng = random.Random(7)
+    for _ in range(300):
+        costs = [rng.choice((1, 2, 3, 5, 8, 40)) for _ in range(rng.randint(1, 6))]
+        needs = [rng.randint(1, cost) for cost in costs]
+        before: dict[int, int] = {}
+        for budget in range(1, 70):
+            shown: dict[int, int] = {}
+
+            def cut(index, room, shown=shown, needs=needs):
+                if room >= needs[index]:
+                    shown[index] = room
+                return room >= needs[index]
+
+            taken, _ = fitting(
+                len(costs),
+                costs.__getitem__,
+                limit=None,
+                budget=budget,
+                overflow=overflow,
+                cut=cut,
+                fill=True,
+                enough=True,
+            )
+            assert bool(taken) == (budget >= needs[0])
+            rooms = {index: shown.get(index, costs[index]) for index in taken}
+            assert all(rooms.get(index, 0) >= room for index, room in before.items())
+            assert sum(rooms.values()) <= budget
+            before = rooms
+
+
+def test_a_title_longer_than_half_of_the_budget_leaves_room_for_its_text():
+    """packs 7-p. A pack of 59 tokens was the best, and budgets from 60 to 100 showed nothing."""
+    name = "Configuring the retry policy of the payment service when the order queue is full"
+    parts = "".join(f"## {name} {at}\n\nUse mode {at} of the retry queue.\n\n" for at in range(4))
+    repo = repository({"docs/payment/manual.md": f"# Operations manual\n\n{parts}"})
+    best = repo.packs("retry queue mode").items[0]
+    for overflow in ("cut", "excerpt"):
+        before = 0
+        for budget in range(best.tokens, 3 * best.tokens, 5):
+            found = repo.packs("retry queue mode", token_budget=budget, overflow=overflow)
+            assert found.items[0].document == best.document
+            assert before <= found.tokens_used <= budget
+            before = found.tokens_used
+    few = repo.packs("retry queue mode", token_budget=10)
+    assert few.items == ()
+    assert len(repo.packs("retry queue mode", token_budget=few.token_budget_min).items) == 1
+
+
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
 def test_a_pack_has_what_those_after_it_leave(overflow):
     """packs 7-n."""
     assert rooms_of([90], 40, None, overflow) == {0: 40}
@@ -371,8 +422,9 @@ def test_a_question_of_before_is_cut_as_it_was():
     now = resolve(Config.default(), text="needle", packs={}, token_budget=30)
     assert now.packs is not None
     assert now.form()["packs"]["least"] == PART_TOKENS_MIN
-    assert now.form()["packs"]["sentences"] is now.form()["packs"]["fill"] is True
+    assert all(now.form()["packs"][name] is True for name in ("sentences", "fill", "enough"))
     for fields in (
+        {"enough": False},
         {"fill": False},
         {"fill": False, "sentences": False},
         {"fill": False, "sentences": False, "least": 0},
