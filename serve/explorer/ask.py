@@ -31,7 +31,7 @@ def ask(visit: Visit) -> Page:
     text = visit.text("text")
     if not text:
         return Page("Ask", question_form(visit), (lambda: _start(visit),))
-    revision, options = visit.revision(), ITEMS_FOR_READERS | question_options(visit)
+    revision, options = visit.revision(), question_options(visit)
     tokens = options.get("token_budget") or CONTEXT_TOKENS
 
     def found() -> h.Node:
@@ -59,7 +59,8 @@ def answered(revision: Revision | ViewerRevision, found: Answer[Item], links: Li
 
 def question_options(visit: Visit) -> dict[str, Any]:
     """Returns the options of the question in a query."""
-    options: dict[str, Any] = {"limit": visit.count("limit", default=LIMIT, high=LIMIT_MAX)}
+    limit = visit.count("limit", default=LIMIT, high=LIMIT_MAX)
+    options: dict[str, Any] = ITEMS_FOR_READERS | {"limit": limit}
     if visit.text("token_budget"):
         options["token_budget"] = visit.count("token_budget", default=0, high=BUDGET_MAX)
     if visit.text("label"):

@@ -60,6 +60,18 @@ def test_a_question_of_nothing_shows_the_form(browser: Browser):
     assert "nodes" in page.one("dl").words
 
 
+def test_comparisons_and_searches_ask_the_question_of_the_page():
+    with ibidem.init("memory:") as repo:
+        for number in range(3):
+            repo.ingest(text="The mill grinds from nine to five.", path=f"{number}.md")
+        found = repo.retrieve("mill grinds")
+        with browsing(repo) as browser:
+            compared = browser.page("/compare?text=mill+grinds")
+            searched = browser.page(f"/bisect?text=mill+grinds&expect={found[1].id}")
+    assert len(compared.one("main").one("table").all("tr")) == 2  # the header and one item
+    assert "First to fail" in searched.one("main").words
+
+
 def test_a_bad_option_is_said_on_the_page(browser: Browser):
     page = browser.page(ASK + "&limit=0", 400)
     assert "limit: got '0', expected 1 to 100" in page.one("section", role="alert").words
