@@ -21,7 +21,7 @@ NDJSON = "application/x-ndjson"
 _OPEN = "application/vnd.oasis.opendocument"
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 
-EXTRACTOR_VERSION = "13"
+EXTRACTOR_VERSION = "14"
 """Version of the extractors in this package; it changes whenever their text would change."""
 
 SOURCE_PROPS = frozenset(

@@ -1,9 +1,10 @@
 """CSV and TSV to text: rows as in Markdown, the header in each passage.
 
 Such a file says nothing about its form, so it is told from the rows: the separator is the one that
-cuts the first ones most alike. Lines above the first row of as many cells as most have, such as a
-title or comments, are no rows. A quote without its end would take all lines up to the next one into
-a cell: then quotes are part of the text, with a warning.
+cuts the first ones most alike. Comments above the rows, lines that begin with "# ", are text, and
+so is what stands above the first row of as many cells as most have, such as a title. A quote
+without its end would take all lines up to the next one into a cell: then quotes are part of the
+text, with a warning.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 
 from ibidem.ingest.extraction import Extraction, Writer, clean
 from ibidem.ingest.html import decode
@@ -25,6 +26,8 @@ _SEPARATORS = "\t;|,"
 """In the order in which they are less likely to be in a text."""
 _NAMED = re.compile(r'"?sep=([,;:|\t])"?\n', re.IGNORECASE)
 """The first line of a file that tells Excel its separator."""
+_COMMENTS = re.compile(r"(?:#+(?: [^\n]*)?(?:\n|\Z))+")
+"""Not the first column "#", and no names such as "#red"."""
 _SAMPLE_ROWS = 20
 _SAMPLE_CHARS = 1 << 16
 _FIELD_CHARS_MAX = 1 << 20
@@ -82,16 +85,40 @@ def write_table(writer: Writer, text: str, separator: str = "") -> None:
     csv.field_size_limit(_FIELD_CHARS_MAX)
     if named := _NAMED.match(text):
         separator, text = named[1], text[named.end() :]
+    comments: list[str] = []
+    if found := _COMMENTS.match(text):
+        comments = [line.lstrip("#").strip() for line in found[0].split("\n")]
+        text = text[found.end() :]
     form = _form(text, separator or _separator(text))
     if not form.is_quoted:
         writer.warnings.append("a quote has no end: quotes are read as text")
     rows = (row for row in form.rows(text) if any(row))
     first = list(islice(rows, _SAMPLE_ROWS))
+    if header := _header_in(comments, first, form.separator):
+        first.insert(0, header)
     begin = _begin(first)
     lines = [form.separator.join(row).strip(f"{form.separator} ") for row in first[:begin]]
-    caption = title_above(lines)
+    paragraphs = ["\n".join(group) for has_text, group in groupby(comments, bool) if has_text]
+    above = lines or paragraphs
+    caption = "" if above and "\n" in above[-1] else title_above(above)
+    for paragraph in paragraphs:
+        writer.block("paragraph", paragraph)
     writer.lines(lines)
     writer.table(chain(first[begin:], rows), caption=caption)
+
+
+def _header_in(
+    comments: list[str], rows: Sequence[Sequence[str]], separator: str
+) -> list[str] | None:
+    """Takes the header from the end of the comments above some rows: their last line with text, if
+    it has as many cells as most rows."""
+    while comments and not comments[-1]:
+        comments.pop()
+    header = comments[-1].split(separator) if comments else []
+    if len(header) != _most_common([len(row) for row in rows])[0] or len(header) < 2:
+        return None
+    comments.pop()
+    return header
 
 
 def _separator(text: str) -> str:

@@ -70,8 +70,30 @@ def test_lines_above_the_rows_are_text():
     assert text(f"Stock, by shelf\n{source}") == titled
     assert text(f"Stock\n\n{source}") == titled.replace(", by shelf", "")
     assert text(f"Stock,,\n,,\n{source}") == titled.replace(", by shelf", "")
-    assert text(f"# By hand\n# Since 1830, for Ada\n{source}") == (
-        f"# By hand\n\n# Since 1830, for Ada\n\n{table(*rows)}"
+
+
+def test_comments_above_the_rows_are_text():
+    rows = [("a", "b"), ("1", "2"), ("3", "4")]
+    source = "".join(f"{','.join(row)}\n" for row in rows)
+    assert text(f"# Stock\n{source}") == f"Stock\n\n{table(*rows)}"
+    assert text(f'# By "hand,\n# since 1830, for Ada\n#\n# Stock\n{source}') == (
+        f'By "hand,\nsince 1830, for Ada\n\nStock\n\n{table(*rows)}'
+    )
+    long = "A comment, which goes on, and on; and on;\n" * 30
+    commented = "".join(f"# {line}\n" for line in long.splitlines())
+    assert text(f"{commented}\n{source}") == f"{long}\n{table(*rows)}"
+    assert text(f"{commented}\n{source.replace(',', ';')}") == f"{long}\n{table(*rows)}"
+    assert text(commented) == long.strip()
+
+
+@pytest.mark.parametrize("above", ["", "# Stock\n#\n"])
+def test_a_header_may_be_a_comment(above):
+    titled = "Stock\n\n" if above else ""
+    rows = [("1", "2"), ("3", "4")]
+    assert text(f"{above}# a,b\n1,2\n3,4\n") == titled + table(("a", "b"), *rows)
+    assert text(f"{above}#a,b\n1,2\n3,4\n") == titled + table(("#a", "b"), *rows)
+    assert extract_tsv(f"{above}#\tb\n1\t2\n3\t4\n".encode()).text == (
+        titled + table(("#", "b"), *rows)
     )
 
 
