@@ -18,6 +18,8 @@ from ibidem.ingest.number_format import number_text
 TAGS = frozenset({"c:chart", "cx:chart", "dgm:relids"})
 """The elements by which a document refers to a chart or a diagram."""
 _DEPTH_MAX = 9
+_LEVELS = frozenset("012345678")
+"""Of paragraphs in a shape."""
 _TITLED = frozenset({"chart", "catax", "dateax", "valax"})
 
 
@@ -182,15 +184,21 @@ def _order(link: Mapping[str, str]) -> tuple[int, str]:
 
 def paragraphs(part: Element) -> Iterator[str]:
     """Yields the texts of the paragraphs of a shape or a title."""
+    return (text for _, text in paragraphs_by_level(part))
+
+
+def paragraphs_by_level(part: Element) -> Iterator[tuple[int, str]]:
+    """Yields the texts of the paragraphs of a shape, each with its level in a list, from 0."""
     for paragraph in part.walk():
         if paragraph.tag == "a:p":
-            yield one_line(
-                "".join(
-                    " " if run.tag == "a:br" else run.text()
-                    for run in paragraph.walk()
-                    if run.tag in ("a:t", "a:br")
-                )
+            layout = paragraph.find("a:ppr")
+            level = "" if layout is None else layout.attributes.get("lvl", "")
+            text = "".join(
+                " " if run.tag == "a:br" else run.text()
+                for run in paragraph.walk()
+                if run.tag in ("a:t", "a:br")
             )
+            yield int(level) if level in _LEVELS else 0, one_line(text)
 
 
 def _title(part: Element) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from ibidem.ingest.extraction import LINK_TEXT, link_text, one_line
 from ibidem.ingest.html_tree import Element, words
@@ -188,7 +189,7 @@ def inline_text(part: Element | str, *, links: bool = True) -> str:
         if shown in _ANCHORS:
             return ""
         if links and target and shown and not target.startswith(("javascript:", "data:")):
-            if shown in (target, target.removeprefix("mailto:")):
+            if shown in (target, unquote(target).removeprefix("mailto:")):
                 return text
             if len(target) <= LINK_CHARS_MAX and not re.search(r"[\s()<>]", target):
                 return link_text(shown, target)

@@ -196,7 +196,10 @@ def _write_body(
 
 
 def _is_text(part: EmailMessage) -> bool:
-    """Returns whether a part is a text for people; patches and source are."""
+    """Returns whether a part is a text for people; patches and source are, and so is one that says
+    it has several parts and has not."""
+    if part.get_content_maintype() == "multipart":
+        return not part.is_multipart()
     return part.get_content_maintype() == "text" and part.get_content_subtype() not in _NO_TEXT
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from ibidem.ingest.archive import Archive, resolved
-from ibidem.ingest.drawing import TAGS, paragraphs, write_drawing
+from ibidem.ingest.drawing import TAGS, paragraphs, paragraphs_by_level, write_drawing
 from ibidem.ingest.extraction import Extraction, Writer, one_line
 from ibidem.ingest.html_tree import Element, local
 from ibidem.objects.errors import InvalidInputError
@@ -138,11 +138,11 @@ def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
                 ]
             )
         elif shape is not title:
-            lines = [line for line in paragraphs(shape) if line.strip()]
+            lines = [(level, line) for level, line in paragraphs_by_level(shape) if line.strip()]
             if len(lines) > 1:
-                writer.block("list", "\n".join(f"- {line}" for line in lines))
+                writer.block("list", "\n".join(f"{'  ' * at}- {line}" for at, line in lines))
             else:
-                writer.block("paragraph", "\n".join(lines))
+                writer.block("paragraph", "".join(line for _, line in lines))
         for drawing in _outermost(shape, TAGS):
             write_drawing(writer, archive, name, links, drawing)
     for target in links.values():

@@ -451,6 +451,13 @@ def test_a_text_attached_to_an_alternative_that_is_not_shown_is_read(reading):
     assert "the note" in found
 
 
+def test_a_message_whose_parts_have_no_boundary_is_read_as_it_is(reading):
+    message = "Subject: s\nMIME-Version: 1.0\nContent-Type: multipart/{}\n\n--x\n\nhello\n--x--\n"
+    for kind in ("mixed", "alternative", "report; boundary=y"):
+        found = [text for _, text in parts(reading("a.eml", message.format(kind)))]
+        assert any("hello" in text for text in found), kind
+
+
 def test_many_targets_in_a_short_cell_are_kept(reading):
     links = " ".join(f"<a href='{'p' * 90}{n}.html'>{n}</a>" for n in range(30))
     cell = f"<td>{links}<td><a href='b|c.html'>d|e</a>"
@@ -1277,6 +1284,17 @@ def test_a_presentation_becomes_a_section_a_slide(reading):
         ("list", "- one\n- two"),
         (1, "Slide 2"),
         ("paragraph", "Only text"),
+    ]
+
+
+def test_items_of_a_slide_are_indented_below_their_item(reading):
+    lines = (("Delay", ""), ("six weeks", "1"), ("of the permit", "2"), ("Costs", "0"), ("no", "x"))
+    items = "".join(
+        f'<a:p><a:pPr lvl="{level}"/><a:r><a:t>{line}</a:t></a:r></a:p>' for line, level in lines
+    )
+    data = pptx([f"<p:sp><p:txBody>{items}</p:txBody></p:sp>"])
+    assert parts(reading("a.pptx", data))[1:] == [
+        ("list", "- Delay\n  - six weeks\n    - of the permit\n- Costs\n- no")
     ]
 
 

@@ -162,3 +162,12 @@ def test_what_a_quotation_describes_is_no_part_of_it():
     page = "<dl><dt>a<dd><blockquote>b<ul><li>c</ul></blockquote></dl>"
     assert text(page) == "a\n> b\n\n> - c"
     assert text("<ol><li><blockquote></blockquote><li><pre>b</pre></ol>") == "2.\n\n```\nb\n```"
+
+
+def test_a_link_that_shows_its_target_is_shown_once():
+    for target in ("mailto:ada%2Bmill@a.example", "mailto:ada+mill@a.example"):
+        assert text(f"<p>Ask <a href='{target}'>ada+mill@a.example</a>.") == (
+            "Ask ada+mill@a.example."
+        )
+    page = "<p>See <a href='https://a.example/M%C3%BChle'>https://a.example/Mühle</a>."
+    assert text(page) == "See https://a.example/Mühle."
