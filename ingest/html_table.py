@@ -8,7 +8,7 @@ from dataclasses import replace
 from ibidem.ingest.extraction import one_line
 from ibidem.ingest.html_text import inline_text, integer_of, is_dropped, with_targets
 from ibidem.ingest.html_tree import Element
-from ibidem.ingest.sheet import Row, filled
+from ibidem.ingest.sheet import Row, filled, is_number
 from ibidem.objects.record import record
 
 COLUMNS_MAX = 1000
@@ -61,10 +61,10 @@ def _rows(element: Element) -> Iterator[list[Element]]:
 def _cell(cell: Element, height_max: int, *, is_marked: bool) -> Cell:
     """Returns a cell. Where no header is marked, a number is what no header has."""
     text = one_line(with_targets(inline_text(cell), is_cell=True))
-    is_number = any(map(str.isdecimal, text)) and not any(map(str.isalpha, text))
-    is_data = cell.tag == "td" and (bool(text) if is_marked else is_number)
     height = integer_of(cell, "rowspan", 1) or height_max  # 0 is all rows that follow
     width = integer_of(cell, "colspan", 1)
+    is_value = bool(text) if is_marked else is_number(text) and width == 1
+    is_data = cell.tag == "td" and is_value
     return Cell(text, is_data, min(max(1, height), height_max), min(max(1, width), COLUMNS_MAX))
 
 

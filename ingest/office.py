@@ -15,6 +15,7 @@ from ibidem.ingest.archive import Archive, resolved
 from ibidem.ingest.drawing import TAGS, paragraphs, paragraphs_by_level, write_drawing
 from ibidem.ingest.extraction import Extraction, Writer, one_line
 from ibidem.ingest.html_tree import Element, local
+from ibidem.ingest.sheet import Row, filled, is_number, write_grid
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 
@@ -33,6 +34,8 @@ _CODE_CHARS_MAX = 200
 """A paragraph with more characters is text, whatever its font."""
 _STYLES_MAX = 20
 """The most styles of which each is based on the next."""
+_COLUMNS_MAX = 63
+"""The most columns of a table in Word."""
 _PROPS = {"dc:creator": "author", "dcterms:modified": "date"}
 _REFERENCES = {"w:footnotereference": "footnote", "w:endnotereference": "endnote"}
 _DROPPED = frozenset({"w:del", "w:movefrom", "mc:fallback"})
@@ -61,7 +64,7 @@ def extract_docx(data: bytes) -> Extraction:
         code.clear()
 
     for part in _blocks(body):
-        layout = _layout(part)
+        layout = _own(part, "w:ppr")
         style = styles.get(_value(layout, "w:pstyle"), _Style())
         below = list(_notes_of(part, notes))
         drawings = list(_outermost(part, TAGS))
@@ -76,7 +79,7 @@ def extract_docx(data: bytes) -> Extraction:
         if (items and not is_item) or (code and not is_code):
             flush()
         if part.tag == "w:tbl":
-            writer.table(_rows(part, links))
+            _write_table(writer, part, links)
         elif is_title:
             writer.heading(1, _text(part, {}))
         elif heading:
@@ -130,13 +133,7 @@ def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
     for shape in shapes:
         table = shape.find("a:tbl")
         if table is not None:
-            rows = [row for row in table.walk() if row.tag == "a:tr"]
-            writer.table(
-                [
-                    [" ".join(paragraphs(cell)) for cell in row.walk() if cell.tag == "a:tc"]
-                    for row in rows
-                ]
-            )
+            _write_slide_table(writer, table)
         elif shape is not title:
             lines = [(level, line) for level, line in paragraphs_by_level(shape) if line.strip()]
             if len(lines) > 1:
@@ -151,6 +148,24 @@ def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
             for shape in archive.xml(notes).walk():
                 if shape.tag == "p:sp" and _placeholder(shape) == "body":
                     writer.block("paragraph", "\n".join(paragraphs(shape)))
+
+
+def _write_slide_table(writer: Writer, table: Element) -> None:
+    rows: list[Row] = []
+    merged: dict[tuple[int, int], tuple[int, int]] = {}
+    width = 0
+    for number, row in enumerate(row for row in table.walk() if row.tag == "a:tr"):
+        cells: dict[int, str] = {}
+        has_number = False
+        for column, cell in enumerate(cell for cell in row.walk() if cell.tag == "a:tc"):
+            width = max(width, column + 1)
+            if text := " ".join(paragraphs(cell)).strip():
+                cells[column] = text
+                right = column + _count(cell, "gridspan") - 1
+                merged[number, column] = number + _count(cell, "rowspan") - 1, right
+                has_number |= is_number(text) and right == column
+        rows.append(Row(number, cells, has_number))
+    write_grid(writer, filled(rows, merged), width)
 
 
 def _placeholder(shape: Element) -> str:
@@ -211,14 +226,42 @@ def _mark(reference: Element) -> str:
     return f"[^{letter}{one_line(reference.attributes.get('w:id', ''))[:20]}]"
 
 
-def _rows(table: Element, links: dict[str, str]) -> list[list[str]]:
-    return [
-        [
-            " ".join(_text(paragraph, links) for paragraph in _paragraphs_in(cell))
-            for cell in _outermost(row, frozenset({"w:tc"}))
-        ]
-        for row in _outermost(table, frozenset({"w:tr"}))
-    ]
+def _write_table(writer: Writer, table: Element, links: dict[str, str]) -> None:
+    rows: list[Row] = []
+    merged: dict[tuple[int, int], tuple[int, int]] = {}
+    open_cells: dict[int, tuple[int, int]] = {}
+    width = 0
+    for number, row in enumerate(_outermost(table, frozenset({"w:tr"}))):
+        cells: dict[int, str] = {}
+        has_number = False
+        before = _own(row, "w:trpr").find("w:gridbefore")
+        column = min(_count(before, "w:val", 0), _COLUMNS_MAX)
+        for cell in _outermost(row, frozenset({"w:tc"})):
+            layout = _own(cell, "w:tcpr")
+            text = " ".join(_text(paragraph, links) for paragraph in _paragraphs_in(cell)).strip()
+            span = _count(layout.find("w:gridspan"), "w:val")
+            right = column + min(max(1, span), _COLUMNS_MAX)
+            merge = layout.find("w:vmerge")
+            above = open_cells.pop(column, None)
+            first = number, column
+            if merge is not None:
+                if above and not text and merge.attributes.get("w:val") != "restart":
+                    first = above
+                open_cells[column] = first
+            if text:
+                cells[column] = text
+                has_number |= is_number(text) and right == column + 1
+            merged[first] = number, right - 1
+            column = right
+            width = max(width, column)
+        rows.append(Row(number, cells, has_number))
+    write_grid(writer, filled(rows, merged), width)
+
+
+def _count(part: Element | None, name: str, usual: int = 1) -> int:
+    """Returns a number of rows or columns that an attribute has."""
+    text = "" if part is None else part.attributes.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 9 else usual
 
 
 def _paragraphs_in(part: Element) -> Iterator[Element]:
@@ -262,9 +305,9 @@ def _is_hidden(run: Element) -> bool:
     return mark is not None and mark.attributes.get("w:val", "1") not in ("0", "false", "off")
 
 
-def _layout(part: Element) -> Element:
-    """Returns the properties of a paragraph itself, not those of a text box in it."""
-    own = (one for one in part.children if isinstance(one, Element) and one.tag == "w:ppr")
+def _own(part: Element, tag: str) -> Element:
+    """Returns the properties of a paragraph, row or cell itself, not those of what is in it."""
+    own = (one for one in part.children if isinstance(one, Element) and one.tag == tag)
     return next(own, Element(""))
 
 

@@ -331,11 +331,12 @@ class _Reader:
                 count = _count(cell, "table:number-columns-repeated", _REPEATED_COLUMNS_MAX)
                 text = "" if cell.tag == "table:covered-table-cell" else self._value(cell)
                 if text:
-                    has_number |= cell.attributes.get("office:value-type", "") in _NUMBERS
                     cells.update(zip(range(column + 1, column + 1 + count), repeat(text)))
                     spanned = _count(cell, "table:number-rows-spanned", _REPEATED_ROWS_MAX)
                     wide = _count(cell, "table:number-columns-spanned", _REPEATED_COLUMNS_MAX)
                     merged[number + 1, column + 1] = number + spanned, column + wide
+                    is_number = cell.attributes.get("office:value-type", "") in _NUMBERS
+                    has_number |= is_number and wide == 1
                 column += count
             count = _count(row, "table:number-rows-repeated", _REPEATED_ROWS_MAX)
             if cells:

@@ -37,7 +37,8 @@ class Row:
     cells: Mapping[int, str]
     """The texts that are not blank by their column, ascending."""
     has_number: bool = False
-    """Whether a cell has a number or a date: the row is no part of a header."""
+    """Whether a cell has a number or a date: the row is no part of a header. One that is merged
+    over columns may name a group of them, such as a year."""
     spans: Mapping[int, int] = field(default_factory=dict)
     """The last column of each cell that is merged over columns and ends in this row, by its
     first."""
@@ -125,6 +126,21 @@ def write_rows(
     else:
         shown = ([row.cells.get(column, "") for column in columns] for row in rows)
         writer.table(shown, caption=caption, has_links=has_links)
+
+
+def write_grid(writer: Writer, rows: Iterable[Row], width: int) -> None:
+    """Writes a table with all its rows and columns, those without text too.
+
+    Args:
+        width: the number of columns, which count from 0.
+    """
+    body = with_one_header(list(rows))
+    writer.table([row.cells.get(column, "") for column in range(width)] for row in body)
+
+
+def is_number(text: str) -> bool:
+    """Returns whether a text is a number, a date or the like, which no header has."""
+    return any(map(str.isdecimal, text)) and not any(map(str.isalpha, text))
 
 
 def with_one_header(rows: list[Row]) -> list[Row]:

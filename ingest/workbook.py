@@ -157,10 +157,16 @@ def _rows(archive: Archive, name: str, book: _Book) -> Iterator[Row]:
             merged[start] = stop
         elif local(part) == "hyperlink" and start:
             links[start] = targets.get(part.attributes.get("r:id", ""), "")
-    return filled(_cells(source[: rest.start()] if rest else source, book, links), merged)
+    cells = _cells(source[: rest.start()] if rest else source, book, links, merged)
+    return filled(cells, merged)
 
 
-def _cells(source: str, book: _Book, links: dict[tuple[int, int], str]) -> Iterator[Row]:
+def _cells(
+    source: str,
+    book: _Book,
+    links: dict[tuple[int, int], str],
+    merged: dict[tuple[int, int], tuple[int, int]],
+) -> Iterator[Row]:
     number = 0
     for row in _each(source, "row"):
         written = row.attributes.get("r", "")
@@ -177,7 +183,8 @@ def _cells(source: str, book: _Book, links: dict[tuple[int, int], str]) -> Itera
             if text := one_line(text):
                 target = links.get((number, column), "")
                 cells[column] = f"[{text}]({target})" if target and target != text else text
-                has_number = has_number or is_number
+                is_group = merged.get((number, column), (0, 0))[1] > column
+                has_number = has_number or (is_number and not is_group)
         if cells:
             yield Row(number, cells, has_number)
 

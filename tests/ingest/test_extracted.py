@@ -1287,6 +1287,58 @@ def test_a_presentation_becomes_a_section_a_slide(reading):
     ]
 
 
+def word_table(*rows):
+    """Each row its cells: a text, or a text and the properties of the cell."""
+    body = ""
+    for row in rows:
+        cells = ((one, "") if isinstance(one, str) else one for one in row)
+        inner = "".join(
+            f"<w:tc><w:tcPr>{layout}</w:tcPr>{paragraph(text)}</w:tc>" for text, layout in cells
+        )
+        body += f"<w:tr>{inner}</w:tr>"
+    return docx(f"<w:tbl>{body}</w:tbl>")
+
+
+TWO, DOWN, ON = '<w:gridSpan w:val="2"/>', '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
+YEARS = "| Team | 2025 plan | 2025 spent |\n|---|---|---|\n| Sales | 1 | 2 |\n| Sales | 3 | 4 |"
+
+
+def test_merged_cells_of_a_table_in_word_keep_values_below_their_header(reading):
+    data = word_table(
+        [("Team", DOWN), ("2025", TWO)],
+        [("", ON), "plan", "spent"],
+        [("Sales", DOWN), "1", "2"],
+        [("", ON), "3", "4"],
+    )
+    assert parts(reading("a.docx", data)) == [("table", YEARS)]
+    data = word_table([("Room", TWO), "Size"], [("a", DOWN), "b", "c"], [("d", ON), "", "e"])
+    table = "| Room |  | Size |\n|---|---|---|\n| a | b | c |\n| d |  | e |"
+    assert parts(reading("a.docx", data)) == [("table", table)]
+    data = word_table(["a", "b"], [("x", DOWN), "1"], ["", "2"], [("", ON), "3"])
+    table = "| a | b |\n|---|---|\n| x | 1 |\n|  | 2 |\n|  | 3 |"
+    assert parts(reading("a.docx", data)) == [("table", table)]
+    wide = word_table([("a", '<w:gridSpan w:val="99999999"/>'), ("b", '<w:gridSpan w:val="0"/>')])
+    (found,) = parts(reading("a.docx", wide))
+    assert found[1].count("---") == 64
+
+
+def test_merged_cells_of_a_slide_are_in_each_of_their_rows(reading):
+    rows = (
+        ('<a:tc rowSpan="2">{}</a:tc>', "Team", '<a:tc gridSpan="2">{}</a:tc>', "2025", "", ""),
+        ('<a:tc vMerge="1">{}</a:tc>', "", "", "plan", "", "spent"),
+        ('<a:tc rowSpan="2">{}</a:tc>', "Sales", "", "1", "", "2"),
+        ("", "", "", "3", "", "4"),
+    )
+    body = ""
+    for row in rows:
+        pairs = zip(row[::2], row[1::2], strict=True)
+        cells = ((cell or "<a:tc>{}</a:tc>", text) for cell, text in pairs)
+        inner = (one.format(f"<a:p><a:r><a:t>{text}</a:t></a:r></a:p>") for one, text in cells)
+        body += f"<a:tr>{''.join(inner)}</a:tr>"
+    data = pptx([f"<p:graphicFrame><a:tbl>{body}</a:tbl></p:graphicFrame>"])
+    assert parts(reading("a.pptx", data))[1:] == [("table", YEARS)]
+
+
 def test_items_of_a_slide_are_indented_below_their_item(reading):
     lines = (("Delay", ""), ("six weeks", "1"), ("of the permit", "2"), ("Costs", "0"), ("no", "x"))
     items = "".join(

@@ -32,6 +32,15 @@ def test_cells_that_span_rows_and_columns_keep_values_below_their_header(tag):
     ]
 
 
+def test_a_year_over_columns_is_their_group():
+    head = "<tr><td>Mill<td colspan=2>1830<tr><td><td>white<td>brown"
+    assert text(f"<table>{head}<tr><td>old<td>5<td>6</table>").split("\n") == [
+        "| Mill | 1830 white | 1830 brown |",
+        "|---|---|---|",
+        "| old | 5 | 6 |",
+    ]
+
+
 def test_names_are_below_their_group_beside_a_cell_of_several_rows_and_columns():
     page = (
         "<table><tr><th rowspan=2 colspan=2>Mill<th colspan=2>Flour<tr><th>white<th>brown"

@@ -150,8 +150,9 @@ def test_a_cell_that_is_merged_over_rows_is_in_each_of_them():
     ]
 
 
-def test_groups_of_columns_are_part_of_the_names_of_their_columns():
-    rows = row(1, "Team", "2025", None, "2026", None) + row(
+@pytest.mark.parametrize("years", [("2025", "2026"), (2025, 2026)])
+def test_groups_of_columns_are_part_of_the_names_of_their_columns(years):
+    rows = row(1, "Team", years[0], None, years[1], None) + row(
         2, None, "Plan", "Spent", "Plan", "Spent"
     )
     rows += row(3, "Sales", 1, 2, 3, 4) + row(4, "Legal", 5, 6, 7, 8)
