@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from textwrap import dedent
 
 from ibidem.ingest.archive import Archive, resolved
 from ibidem.ingest.drawing import TAGS, paragraphs, paragraphs_by_level, write_drawing
 from ibidem.ingest.extraction import Extraction, Writer, one_line
 from ibidem.ingest.html_tree import Element, local
-from ibidem.ingest.sheet import Row, filled, is_number, write_grid
+from ibidem.ingest.numbering import Numbering
+from ibidem.ingest.sheet import Row, filled, is_number, write_whole_table
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 
@@ -32,6 +34,8 @@ _MONOSPACED = re.compile(
 """In the names of fonts for code."""
 _CODE_CHARS_MAX = 200
 """A paragraph with more characters is text, whatever its font."""
+_NO_LIST = "0"
+"""The name of a list by which a paragraph says that it is in none, whatever its style."""
 _STYLES_MAX = 20
 """The most styles of which each is based on the next."""
 _COLUMNS_MAX = 63
@@ -53,12 +57,13 @@ def extract_docx(data: bytes) -> Extraction:
     styles = _styles(archive)
     links = relations(archive, _DOCUMENT)
     notes = _notes(archive)
+    numbering = Numbering(archive)
     items: list[str] = []
     code: list[str] = []
 
     def flush() -> None:
         """Writes the list or the code whose paragraphs have been read."""
-        writer.block("list", "\n".join(items))
+        writer.block("list", dedent("\n".join(items)))
         writer.code("\n".join(code))
         items.clear()
         code.clear()
@@ -70,8 +75,12 @@ def extract_docx(data: bytes) -> Extraction:
         drawings = list(_outermost(part, TAGS))
         heading = _HEADING.fullmatch(style.name)
         is_title = style.name.lower() == "title"
-        is_item = not (heading or is_title) and (
-            layout.find("w:numpr") is not None or style.is_item
+        name = _value(layout, "w:numid") or style.list_name
+        at = _value(layout, "w:ilvl") or style.list_level
+        level = int(at) if at.isdecimal() and len(at) < 2 else 0
+        mark = numbering.mark(name, level)
+        is_item = not (heading or is_title or name == _NO_LIST) and (
+            bool(name) or style.is_item or layout.find("w:numpr") is not None
         )
         is_code = not (heading or is_title or is_item or drawings) and (
             part.tag == "w:p" and _is_code(part, style, styles, goes_on=bool(code))
@@ -85,9 +94,8 @@ def extract_docx(data: bytes) -> Extraction:
         elif heading:
             writer.heading(int(heading[1]), _text(part, {}))
         elif is_item:
-            level = _value(layout, "w:ilvl")
-            indent = "  " * (int(level) if level.isdecimal() and len(level) < 2 else 0)
-            items.append(f"{indent}- {one_line(_text(part, links))}")
+            indent = "  " * level
+            items.append(f"{indent}{mark} {one_line(_text(part, links))}")
             items += [f"{indent}  {note}" for note in below]
             below = []
         elif is_code:
@@ -137,7 +145,8 @@ def _slide(writer: Writer, archive: Archive, name: str, number: int) -> None:
         elif shape is not title:
             lines = [(level, line) for level, line in paragraphs_by_level(shape) if line.strip()]
             if len(lines) > 1:
-                writer.block("list", "\n".join(f"{'  ' * at}- {line}" for at, line in lines))
+                items = (f"{'  ' * at}- {line}" for at, line in lines)
+                writer.block("list", dedent("\n".join(items)))
             else:
                 writer.block("paragraph", "".join(line for _, line in lines))
         for drawing in _outermost(shape, TAGS):
@@ -165,7 +174,7 @@ def _write_slide_table(writer: Writer, table: Element) -> None:
                 merged[number, column] = number + _count(cell, "rowspan") - 1, right
                 has_number |= is_number(text) and right == column
         rows.append(Row(number, cells, has_number))
-    write_grid(writer, filled(rows, merged), width)
+    write_whole_table(writer, filled(rows, merged), width)
 
 
 def _placeholder(shape: Element) -> str:
@@ -255,7 +264,7 @@ def _write_table(writer: Writer, table: Element, links: dict[str, str]) -> None:
             column = right
             width = max(width, column)
         rows.append(Row(number, cells, has_number))
-    write_grid(writer, filled(rows, merged), width)
+    write_whole_table(writer, filled(rows, merged), width)
 
 
 def _count(part: Element | None, name: str, usual: int = 1) -> int:
@@ -347,6 +356,8 @@ class _Style:
 
     name: str = ""
     font: str = ""
+    list_name: str = ""
+    list_level: str = ""
     is_item: bool = False
     is_code: bool = False
 
@@ -364,16 +375,22 @@ def _styles(archive: Archive) -> dict[str, _Style]:
     for key in elements:
         names: list[str] = []
         fonts: list[str] = []
+        lists: list[str] = []
+        levels: list[str] = []
         at = key
         while at in elements and len(names) < _STYLES_MAX:
             one = elements[at]
             names.append(_value(one, "w:name"))
             if one.attributes.get("w:default") != "1":  # else all text would be code
                 fonts.append(_font(one))
+                lists.append(_value(one, "w:numid"))
+                levels.append(_value(one, "w:ilvl"))
             at = _value(one, "w:basedon")
         found[key] = _Style(
             next((name for name in names if _HEADING.fullmatch(name)), names[0]),
             next(filter(None, fonts), ""),
+            next(filter(None, lists), ""),
+            next(filter(None, levels), ""),
             any(_ITEM.match(name) for name in names),
             any(_CODE.match(name) for name in names),
         )

@@ -128,7 +128,7 @@ def write_rows(
         writer.table(shown, caption=caption, has_links=has_links)
 
 
-def write_grid(writer: Writer, rows: Iterable[Row], width: int) -> None:
+def write_whole_table(writer: Writer, rows: Iterable[Row], width: int) -> None:
     """Writes a table with all its rows and columns, those without text too.
 
     Args:

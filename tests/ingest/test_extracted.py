@@ -939,7 +939,7 @@ def test_a_word_document_becomes_headings_text_lists_and_tables(reading):
     assert parts(read) == [
         (1, "Plan"),
         ("paragraph", "Some text."),
-        ("list", "  - one\n  - two"),
+        ("list", "- one\n- two"),
         ("table", "| a | b |\n|---|---|\n| c | d |"),
     ]
 
@@ -1285,6 +1285,92 @@ def test_a_presentation_becomes_a_section_a_slide(reading):
         (1, "Slide 2"),
         ("paragraph", "Only text"),
     ]
+
+
+def numbered(text, name="", level="", style=""):
+    names = f'<w:numId w:val="{name}"/>' if name else ""
+    at = f'<w:ilvl w:val="{level}"/>' if level else ""
+    return paragraph(text, style, f"<w:numPr>{at}{names}</w:numPr>" if names or at else "")
+
+
+def lists_of(kinds, *lists):
+    """The lists of a document: kinds, each its levels with format, form and start."""
+    found = ""
+    for kind, levels in enumerate(kinds):
+        inner = "".join(
+            f'<w:lvl w:ilvl="{at}"><w:start w:val="{start}"/><w:numFmt w:val="{style}"/>'
+            f'<w:lvlText w:val="{form}"/></w:lvl>'
+            for at, (style, form, start) in enumerate(levels)
+        )
+        found += f'<w:abstractNum w:abstractNumId="{kind}">{inner}</w:abstractNum>'
+    for name, (kind, inner) in enumerate(lists, 1):
+        found += f'<w:num w:numId="{name}"><w:abstractNumId w:val="{kind}"/>{inner}</w:num>'
+    return {"word/numbering.xml": f"<w:numbering>{found}</w:numbering>"}
+
+
+def test_items_of_a_word_document_have_their_numbers(reading):
+    legal = [("decimal", "%1.", 1), ("decimal", "%1.%2", 1), ("lowerLetter", "(%3)", 1)]
+    roman = [("upperRoman", "%1)", 4), ("bullet", "\uf0b7", 1)]
+    again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    files = lists_of([legal, roman], (0, ""), (0, again), (1, ""))
+    files["word/styles.xml"] = (
+        '<w:styles><w:style w:styleId="Heading1"><w:name w:val="heading 1"/>'
+        '<w:pPr><w:numPr><w:numId w:val="1"/></w:numPr></w:pPr></w:style>'
+        '<w:style w:styleId="Clause"><w:name w:val="Clause"/><w:pPr><w:numPr>'
+        '<w:ilvl w:val="1"/><w:numId w:val="1"/></w:numPr></w:pPr></w:style></w:styles>'
+    )
+    body = (
+        paragraph("Rent", "Heading1")
+        + paragraph("due on the first", "Clause")
+        + numbered("in cash", "1", "2")
+        + numbered("or not", "1", "2")
+        + paragraph("Pets", "Heading1")
+        + paragraph("need consent", "Clause")
+        + numbered("no number", "0", style="Clause")
+        + paragraph("text")
+        + numbered("one", "2", "0")
+        + numbered("two", "2", "0")
+        + paragraph("text")
+        + numbered("four", "3", "0")
+        + numbered("dot", "3", "1")
+        + numbered("five", "3", "0")
+        + numbered("of no list", "9", "0")
+    )
+    assert [text for kind, text in parts(reading("a.docx", docx(body, **files)))] == [
+        "Rent",
+        "1.1 due on the first\n  (a) in cash\n  (b) or not",
+        "Pets",
+        "2.1 need consent",
+        "no number",
+        "text",
+        "1. one\n2. two",
+        "text",
+        "IV) four\n  - dot\nV) five\n- of no list",
+    ]
+
+
+def test_a_long_list_of_one_level_is_cut_between_items(reading):
+    files = lists_of([[("decimal", "%1.", 1), ("decimal", "%1.%2", 1)]], (0, ""))
+    body = "".join(numbered("word " * 50, "1", "1") for _ in range(9))
+    found = [text for _, text in parts(reading("a.docx", docx(body, **files)))]
+    assert [text.partition(" ")[0] for text in found] == ["1.1", "1.4", "1.7"]
+
+
+@pytest.mark.parametrize(
+    ("style", "start", "shown"),
+    [
+        ("lowerLetter", 27, "aa"),
+        ("upperLetter", 999, "999"),
+        ("lowerRoman", 1994, "mcmxciv"),
+        ("lowerRoman", 4000, "4000"),
+        ("decimal", 0, "0"),
+        ("upperLetter", 0, "0"),
+    ],
+)
+def test_a_number_of_an_item_in_letters_is_not_long(reading, style, start, shown):
+    files = lists_of([[(style, "%1 %2%9", start)]], (0, ""))
+    found = parts(reading("a.docx", docx(numbered("x", "1", "0"), **files)))
+    assert found == [("list", f"{shown} x")]
 
 
 def word_table(*rows):

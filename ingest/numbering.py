@@ -1,0 +1,122 @@
+"""The numbers of list items in a Word document, which its text does not have.
+
+An item names a list and a level in it. A level has a form such as "%1.%2", where "%1" is the number
+of the last item of the first level, and a format such as letters. Lists that are of one kind count
+on, unless one says where it starts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ibidem.ingest.archive import Archive
+from ibidem.ingest.extraction import one_line
+from ibidem.ingest.html_tree import Element
+from ibidem.objects.record import record
+
+_PART = "word/numbering.xml"
+_FORM_CHARS_MAX = 40
+_LETTERS_MAX = 26 * 4
+"""The last number that is written in letters, where "aaaa" follows "zzz"."""
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l")),
+    *((40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_ROMAN_MAX = 3999
+_NUMBER = re.compile(r"%([1-9])")
+_UNNUMBERED = frozenset({"bullet", "none"})
+
+
+@record
+class _Level:
+    """How the items of one level are numbered."""
+
+    style: str
+    form: str
+    start: int
+
+
+class Numbering:
+    """Counts the items of all lists of a document."""
+
+    def __init__(self, archive: Archive) -> None:
+        """Reads how the lists of a document are numbered."""
+        self._levels: dict[str, dict[int, _Level]] = {}
+        self._kinds: dict[str, str] = {}
+        self._starts: dict[str, dict[int, int]] = {}
+        self._counts: dict[str, dict[int, int]] = {}
+        """The number of the last item, by the kind of its list and its level."""
+        for part in archive.xml(_PART).walk() if _PART in archive else ():
+            if part.tag == "w:abstractnum":
+                kind = part.attributes.get("w:abstractnumid", "")
+                self._levels[kind] = {
+                    integer(level, "w:ilvl"): _level(level)
+                    for level in part.walk()
+                    if level.tag == "w:lvl"
+                }
+            elif part.tag == "w:num":
+                name = part.attributes.get("w:numid", "")
+                self._kinds[name] = _value(part, "w:abstractnumid")
+                self._starts[name] = {
+                    integer(one, "w:ilvl"): integer(start, "w:val")
+                    for one in part.walk()
+                    if one.tag == "w:lvloverride"
+                    and (start := one.find("w:startoverride")) is not None
+                }
+
+    def mark(self, name: str, level: int) -> str:
+        """Counts an item; returns its number in the form of its list, "-" if it has none.
+
+        Args:
+            name: the id of its list.
+            level: its level, from 0.
+        """
+        kind = self._kinds.get(name, "")
+        levels = self._levels.get(kind, {})
+        if level not in levels or levels[level].style in _UNNUMBERED:
+            return "-"
+        counts = self._counts.setdefault(kind, {})
+        counts |= {at: start - 1 for at, start in self._starts.pop(name, {}).items()}
+        counts[level] = counts.get(level, levels[level].start - 1) + 1
+        for deeper in [at for at in counts if at > level]:
+            del counts[deeper]
+        return one_line(
+            _NUMBER.sub(lambda found: _shown(found, levels, counts), levels[level].form)
+        )
+
+
+def integer(part: Element, name: str) -> int:
+    """Returns a number that an attribute has, else 0."""
+    text = part.attributes.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 9 else 0
+
+
+def _shown(found: re.Match[str], levels: Mapping[int, _Level], counts: Mapping[int, int]) -> str:
+    at = int(found[1]) - 1
+    if at not in levels:
+        return ""
+    number, style = counts.get(at, levels[at].start), levels[at].style
+    text = str(number)
+    if style.endswith("Letter") and 0 < number <= _LETTERS_MAX:
+        text = chr(ord("a") + (number - 1) % 26) * (1 + (number - 1) // 26)
+    elif style.endswith("Roman") and 0 < number <= _ROMAN_MAX:
+        text = ""
+        for value, digits in _ROMAN:
+            count, number = divmod(number, value)
+            text += digits * count
+    return text.upper() if style.startswith("upper") else text
+
+
+def _level(part: Element) -> _Level:
+    start = part.find("w:start")
+    return _Level(
+        _value(part, "w:numfmt"),
+        _value(part, "w:lvltext")[:_FORM_CHARS_MAX],
+        0 if start is None else integer(start, "w:val"),
+    )
+
+
+def _value(part: Element, tag: str) -> str:
+    element = part.find(tag)
+    return "" if element is None else element.attributes.get("w:val", "")
