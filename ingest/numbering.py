@@ -92,11 +92,13 @@ def integer(part: Element, name: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 9 else 0
 
 
-def _shown(found: re.Match[str], levels: Mapping[int, _Level], counts: Mapping[int, int]) -> str:
-    at = int(found[1]) - 1
-    if at not in levels:
-        return ""
-    number, style = counts.get(at, levels[at].start), levels[at].style
+def number_text(number: int, style: str) -> str:
+    """Returns a number in a style of Word, such as "upperRoman": in digits, if that is no style of
+    letters or would be long.
+
+    >>> number_text(4, "upperRoman"), number_text(28, "lowerLetter"), number_text(4, "decimal")
+    ('IV', 'bb', '4')
+    """
     text = str(number)
     if style.endswith("Letter") and 0 < number <= _LETTERS_MAX:
         text = chr(ord("a") + (number - 1) % 26) * (1 + (number - 1) // 26)
@@ -106,6 +108,11 @@ def _shown(found: re.Match[str], levels: Mapping[int, _Level], counts: Mapping[i
             count, number = divmod(number, value)
             text += digits * count
     return text.upper() if style.startswith("upper") else text
+
+
+def _shown(found: re.Match[str], levels: Mapping[int, _Level], counts: Mapping[int, int]) -> str:
+    one = levels.get(int(found[1]) - 1)
+    return "" if one is None else number_text(counts.get(int(found[1]) - 1, one.start), one.style)
 
 
 def _level(part: Element) -> _Level:

@@ -17,6 +17,7 @@ from itertools import repeat
 from ibidem.ingest.archive import Archive, resolved, xml_text
 from ibidem.ingest.extraction import Extraction, Writer, one_line
 from ibidem.ingest.html_tree import Element, parse, words
+from ibidem.ingest.numbering import number_text
 from ibidem.ingest.sheet import Row, filled, write_sheet
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
@@ -30,6 +31,7 @@ _DROPPED = words(
     """
 )
 _ANCHORED = frozenset({"draw:frame", "draw:custom-shape", "draw:g"})
+_CONTINUED = frozenset({"text:continue-list", "text:continue-numbering"})
 _NUMBERS = frozenset({"float", "percentage", "currency", "date", "time"})
 _CODE = re.compile(r"preformatted|source.?code|\bcode\b|listing", re.IGNORECASE)
 """In the names of styles for lines of code."""
@@ -38,6 +40,9 @@ _STYLES_MAX = 20
 """The most styles of which each is based on the next."""
 _SPACES_MAX = 100
 _LEVEL_MAX = 9
+_FORM_CHARS_MAX = 40
+_START_MAX = 10**9
+_NUMBER_STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _REPEATED_COLUMNS_MAX = 1 << 14
 _REPEATED_ROWS_MAX = 1 << 20
 
@@ -150,6 +155,39 @@ def _styles(parts: Iterable[Element]) -> dict[str, _Style]:
     return found
 
 
+@record
+class _Level:
+    """How the items of one level of a list are numbered."""
+
+    before: str
+    style: str
+    after: str
+    shown: int
+    """The number of levels of which the number is shown, from this one up."""
+    start: int
+
+
+def _lists(parts: Iterable[Element]) -> dict[str, dict[int, _Level]]:
+    """Returns the numbered levels, from 0, of each style of lists."""
+    return {
+        style.attributes.get("style:name", ""): {
+            _count(level, "text:level", _LEVEL_MAX + 1) - 1: _Level(
+                level.attributes.get("style:num-prefix", "")[:_FORM_CHARS_MAX],
+                _NUMBER_STYLES.get(level.attributes["style:num-format"], "decimal"),
+                level.attributes.get("style:num-suffix", "")[:_FORM_CHARS_MAX],
+                _count(level, "text:display-levels", _LEVEL_MAX),
+                _count(level, "text:start-value", _START_MAX),
+            )
+            for level in style.walk()
+            if level.tag == "text:list-level-style-number"
+            and level.attributes.get("style:num-format")
+        }
+        for part in parts
+        for style in part.walk()
+        if style.tag == "text:list-style"
+    }
+
+
 def _meta(file: _File) -> tuple[str | None, dict[str, str]]:
     meta = next(filter(None, (part.find("office:meta") for part in file.parts)), Element(""))
 
@@ -168,6 +206,9 @@ class _Reader:
         self.writer = writer
         self._archive = file.archive
         self._styles = _styles(file.parts)
+        self._lists = _lists(file.parts)
+        self._counts: dict[str, dict[int, int]] = {}
+        """The number of the last item, by the style of its list and its level."""
         self._code: list[str] = []
         self._notes: list[str] = []
         self._anchored: list[Element] = []
@@ -204,7 +245,7 @@ class _Reader:
             self.writer.block("paragraph", "\n".join([text, *self._notes]))
             self._notes.clear()
         elif part.tag == "text:list" and part.find("text:h") is None:
-            self.writer.block("list", "\n".join(self._items(part, 0)))
+            self.writer.block("list", "\n".join(self._items(part, 0, "")))
         elif part.tag == "table:table":
             self._table(part)
         else:
@@ -254,23 +295,45 @@ class _Reader:
         for box in boxes:
             self.blocks(box)
 
-    def _items(self, part: Element, level: int) -> Iterator[str]:
-        """Yields the lines of a list."""
+    def _items(self, part: Element, level: int, style: str) -> Iterator[str]:
+        """Yields the lines of a list, whose style is that of the list that it is in if it has none
+        of its own."""
         indent = "  " * min(level, _LEVEL_MAX)
+        style = part.attributes.get("text:style-name", style)
+        counts = self._counts.setdefault(style, {})
+        if part.attributes.keys().isdisjoint(_CONTINUED):
+            counts.pop(level, None)
         for item in part.children:
             if isinstance(item, str) or item.tag not in ("text:list-item", "text:list-header"):
                 continue
-            mark = "- "
+            mark = ""
             for inner in item.children:
                 if isinstance(inner, str):
                     continue
                 if inner.tag == "text:list":
-                    yield from self._items(inner, level + 1)
+                    yield from self._items(inner, level + 1, style)
                 elif text := self.text_of(inner):
-                    yield f"{indent}{mark}{text}"
-                    mark = "  "
+                    mark = " " if mark else self._mark(item, level, style)
+                    yield f"{indent}{mark} {text}"
                 yield from (f"{indent}  {note}" for note in self._notes)
                 self._notes.clear()
+
+    def _mark(self, item: Element, level: int, style: str) -> str:
+        """Counts an item of a list; returns its number in the form of its style, "-" if it has
+        none."""
+        levels = self._lists.get(style, {})
+        one = levels.get(level)
+        if one is None or item.tag == "text:list-header":
+            return "-"
+        counts = self._counts[style]
+        start = counts.get(level, one.start - 1) + 1
+        counts[level] = _count(item, "text:start-value", _START_MAX, start)
+        numbers = (
+            number_text(counts.get(at, above.start), above.style)
+            for at in range(max(0, level + 1 - one.shown), level + 1)
+            if (above := levels.get(at)) is not None
+        )
+        return one_line(f"{one.before}{'.'.join(numbers)}{one.after}")
 
     def text_of(self, part: Element) -> str:
         """Returns all paragraphs in an element as one line."""
@@ -362,6 +425,6 @@ def _rows_in(table: Element) -> Iterator[Element]:
                 yield from _rows_in(part)
 
 
-def _count(part: Element, name: str, most: int) -> int:
-    text = part.attributes.get(name, "1")
-    return min(int(text), most) if text.isdecimal() and len(text) < 9 else 1
+def _count(part: Element, name: str, most: int, usual: int = 1) -> int:
+    text = part.attributes.get(name, "")
+    return min(int(text), most) if text.isdecimal() and len(text) < 9 else usual

@@ -91,6 +91,42 @@ def test_deleted_text_comments_and_contents_are_left_out():
     assert read.text == "kept\n\nin a section\n\n# Numbered"
 
 
+LISTS = (
+    '<text:list-style style:name="L">'
+    '<text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/>'
+    '<text:list-level-style-number text:level="2" style:num-format="a" style:num-suffix=")"'
+    ' text:display-levels="2"/><text:list-level-style-bullet text:level="3"/></text:list-style>'
+    '<text:list-style style:name="R"><text:list-level-style-number text:level="1"'
+    ' style:num-format="I" style:num-prefix="(" style:num-suffix=")" text:start-value="4"/>'
+    '<text:list-level-style-number text:level="2" style:num-format=""/></text:list-style>'
+)
+
+
+def test_items_of_a_list_have_their_numbers():
+    def ordered(style, *texts):
+        return items(*texts).replace("<text:list>", f"<text:list {style}>", 1)
+
+    first, on = 'text:style-name="L"', 'text:style-name="L" text:continue-numbering="true"'
+    inner = items(p("deep") + items(p("dot")), p("deeper"))
+    seventh = items(p("seven")).replace("-item>", '-item text:start-value="7">', 1)
+    body = (
+        ordered(first, p("one") + p("goes on") + inner, p("two") + items(p("again")))
+        + ordered(on, p("three"))
+        + ordered('text:style-name="R"', p("four") + items(p("none")), p("five"))
+        + ordered(first, p("new"), items(p("of no item")))
+        + seventh.replace("<text:list>", f"<text:list {on}>")
+        + items(p("of no style")).replace("list-item", "list-header")
+    )
+    assert odt(body, styles=LISTS).text.split("\n\n") == [
+        "1. one\n  goes on\n  1.a) deep\n    - dot\n  1.b) deeper\n2. two\n  2.a) again",
+        "3. three",
+        "(IV) four\n  - none\n(V) five",
+        "1. new\n  1.a) of no item",
+        "7. seven",
+        "- of no style",
+    ]
+
+
 def test_tables_of_a_text_have_merged_and_repeated_cells():
     spanned = f'<table:table-cell table:number-rows-spanned="2">{p("a")}</table:table-cell>'
     twice = f'<table:table-cell table:number-columns-repeated="2">{p("x")}</table:table-cell>'
