@@ -68,7 +68,8 @@ def command(
       repo retrieve "retries" --at main~3 --json
       repo retrieve "retries" --with work --with ../notes
     """
-    options = question.options(session, text=query, is_listing=not query, **given)
+    is_listing = not (query or given["vector"] or given["sparse"])
+    options = question.options(session, text=query, is_listing=is_listing, **given)
     with union.source(
         session, others, is_all=is_all, at=at, allow_erased=allow_erased, assess=assess
     ) as (source, names):

@@ -92,6 +92,10 @@ def test_retrieve_by_vector(notes: Run, data: Data, tmp_path: Path):
     np.save(tmp_path / "v.npy", np.array([1, 0], np.float32))
     found = data("retrieve", "--vector", "m=v.npy", "--limit", "2")["items"]
     assert [item["lanes"]["dense"]["rank"] for item in found] == [1, 2]
+    data("add", "-", stdin=lines.replace(b'"key": ', b'"summary": "a stone", "key": 1'))
+    notes("commit")
+    answer = data("retrieve", "--vector", "m=v.npy", "--label", "Memo")
+    assert answer["dropped_counts"]["dedupe"] == 3
     np.save(tmp_path / "w.npy", np.array([1, 0, 0], np.float32))
     assert "3" in notes("retrieve", "--vector", "m=w.npy", code=2).stderr
     notes("retrieve", "--vector", "other=v.npy", code=2)
