@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibidem.ingest.extraction import Extraction, Writer, clean, one_line
 from ibidem.ingest.pdf_font import add_spaces
-from ibidem.ingest.pdf_margin import without_margins
+from ibidem.ingest.pdf_margin import without_margins, without_titles
 from ibidem.ingest.split import of_items
 from ibidem.objects.errors import ErrorKind, InvalidInputError
 
@@ -59,9 +59,10 @@ def extract(data: bytes) -> Extraction:
             )
         add_spaces(reader)
         texts = [_LEADER.sub(" ...", clean(page.extract_text())) for page in reader.pages]
-        texts = without_margins(texts, _labels(reader))
-        compounds = {one.lower() for text in texts for one in _COMPOUND.findall(text)}
         titles = _titles(reader)
+        names = {page: [title for _, title in found] for page, found in titles.items()}
+        texts = without_titles(without_margins(texts, _labels(reader)), names)
+        compounds = {one.lower() for text in texts for one in _COMPOUND.findall(text)}
         level = 1 + max((level for found in titles.values() for level, _ in found), default=0)
         for index, text in enumerate(texts):
             write_page(writer, index, _undivided(text, compounds), titles.get(index, []), level)

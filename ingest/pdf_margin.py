@@ -5,13 +5,17 @@ without. Of lines that repeat without one, the first stays. A line that has the 
 and words of its own is text: it may be a numbered heading or a footnote. So is one of a single word
 and the number, such as "Lesson 3", unless the word means a page or stands on another page alone or
 after the number, as the title in a header does.
+
+In a book the header may be the titles of its chapter and section, and so another one on each page.
+They are told by the bookmarks: a line above the text of two titles, or of a chapter that began on a
+page before.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 from ibidem.ingest.html_tree import words
@@ -30,6 +34,13 @@ _PAGE = words(
     "oldal p pag page pages pagina página pg s sayfa seite sida side sivu str strana stránka strona"
 )
 """Words for a page, in lower case."""
+_WORD = re.compile(r"\w+")
+_TITLE_CHARS_MAX = 300
+"""A line with more characters is text."""
+_NUMBER_WORDS_MAX = 4
+"""The most words before a title, such as "Appendix B" or "2 10 1"."""
+_CUT = ("\u2026", "...")
+"""What ends a title that is too long for its line."""
 _HERE = "#"
 """In the words of a line: the number of its page."""
 
@@ -52,6 +63,54 @@ def without_margins(texts: Sequence[str], labels: Sequence[str]) -> list[str]:
             for at in sorted((edge[depth] for depth in running), reverse=True):
                 del lines[at]
     return ["\n".join(lines) for lines in pages]
+
+
+def without_titles(texts: Sequence[str], titles: Mapping[int, Sequence[str]]) -> list[str]:
+    """Returns the texts of pages without headers that are titles of chapters and sections.
+
+    Args:
+        titles: those that begin on each page, which counts from 0.
+    """
+    found: list[str] = []
+    earlier: set[str] = set()
+    for index, text in enumerate(texts):
+        here = earlier | {" ".join(_words(title)) for title in titles.get(index, ())}
+        lines = text.split("\n")
+        for at in _edge(lines, from_end=False)[:1]:
+            if len(lines[at]) <= _TITLE_CHARS_MAX and _has_titles(lines[at], earlier, here):
+                del lines[at]
+        found.append("\n".join(lines))
+        earlier = here
+    return found
+
+
+def _has_titles(line: str, earlier: Container[str], here: set[str]) -> bool:
+    """Returns whether a line has the titles of a chapter and of a section, or of a chapter that
+    began earlier, each after its number."""
+    for chapter, rest in _after_number(_words(line)):
+        if " ".join(chapter) in earlier and not rest:
+            return True
+        if " ".join(chapter) in here:
+            for section, more in _after_number(rest):
+                title = " ".join(section)
+                is_cut = line.rstrip().endswith(_CUT) and any(one.startswith(title) for one in here)
+                if not more and (title in here or is_cut):
+                    return True
+    return False
+
+
+def _after_number(words: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Yields each way to read words as a number, at most with a word before it, then a title and
+    what follows the title."""
+    for start in range(1, min(len(words), _NUMBER_WORDS_MAX + 1)):
+        number = words[1:start] if start > 1 and words[0].isalpha() else words[:start]
+        if all(word.isdecimal() or len(word) == 1 for word in number):
+            for stop in range(start + 1, len(words) + 1):
+                yield words[start:stop], words[stop:]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
 
 
 def _edge(lines: Sequence[str], *, from_end: bool) -> list[int]:

@@ -15,7 +15,7 @@ from ibidem.ingest.extraction import Writer
 from ibidem.ingest.html_tree import parse
 from ibidem.ingest.mark import Heading
 from ibidem.ingest.pdf import write_page
-from ibidem.ingest.pdf_margin import without_margins
+from ibidem.ingest.pdf_margin import without_margins, without_titles
 from ibidem.ingest.sandbox import Sandbox
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.location import source_text
@@ -1651,6 +1651,34 @@ def test_lines_that_differ_in_their_marks_alone_are_text():
     assert without_margins(pages, list("123")) == pages
     pages = pages_of("- 1 -/a", "- 2 -/b", "- 3 -/c")
     assert without_margins(pages, list("123")) == ["a", "b", "c"]
+
+
+def test_headers_of_titles_are_left_out():
+    titles = {
+        0: ["Mills", "Old mills"],
+        1: ["Stones: how to dress them"],
+        3: ["Prices 1830"],
+        5: ["Kiln"],
+    }
+    tops = [
+        ("1. Mills", False),
+        ("CHAPTER 1. MILLS 1.2. STONES: HOW TO DRESS THEM", True),
+        ("Chapter 1. Mills", True),
+        ("1 MILLS 1.2 STONES: HOW TO \u2026", True),
+        ("APPENDIX A. PRICES 1830 A.1. KILN", False),
+        ("APPENDIX A. PRICES 1830 A.1. KILN", True),
+        ("Mills", False),
+        ("Chapter 1. Mills and more", False),
+        ("1 Mills 1.2 Stones: how to", False),
+        (f"1 Mills {'x' * 300}", False),
+        ("", False),
+    ]
+    pages = [f"\n{top}\n1. Mills" for top, _ in tops]
+    assert without_titles(pages, titles) == [
+        "\n1. Mills" if is_header else f"\n{top}\n1. Mills" for top, is_header in tops[:-1]
+    ] + ["\n"]
+    assert without_titles(pages, {}) == pages
+    assert without_titles([], titles) == []
 
 
 def test_margins_of_a_pdf_are_left_out(reading):
