@@ -8,7 +8,7 @@ Spec: merge 2, 3, 5.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ibidem.objects.cid import Cid, ConflictCid
@@ -27,6 +27,7 @@ from ibidem.repo.merge.fields import (
     merge_fields,
     version_of,
 )
+from ibidem.repo.merge.trees import lowest
 
 if TYPE_CHECKING:
     from ibidem.objects.blocks import Source, WriteBatch
@@ -71,29 +72,38 @@ def merge_element(
         gone, kept = (ours, theirs) if ours.value is None else (theirs, ours)
         if base.value is not None or _is_settled(base, gone):
             sides = _sides(base, kept, buffer)
-            record = union(Conflict(what, sides, base.value, deleted=True), record)
+            record = union(record, what, sides, base.value, deleted=True)
         return Element(kept.value, _put(record, buffer))
     value, clashes = _merged_value(what, base, ours, theirs, buffer, sensitivity)
     if clashes is not None:
-        sides = _smallest(*_sides(base, ours, buffer), *_sides(base, theirs, buffer))
-        record = union(Conflict(what, sides, base.value, clashes), record)
+        sides = (*_sides(base, ours, buffer), *_sides(base, theirs, buffer))
+        record = union(record, what, sides, base.value, fields=clashes)
     return Element(value, _put(record, buffer))
 
 
-def union(one: Conflict, other: Conflict | None) -> Conflict:
-    """Returns the conflict with all sides of two; the base is that of `one`.
+def union(
+    known: Conflict | None,
+    what: str,
+    sides: Iterable[Cid],
+    base: Cid | None,
+    *,
+    fields: Iterable[str] = (),
+    deleted: bool = False,
+    nodes: Iterable[Cid] = (),
+) -> Conflict:
+    """Returns the union of a recorded conflict, if any, with another one, of these parts: the same
+    in any order and however often.
 
     Spec: merge 5.
     """
-    if other is None:
-        return one
-    return replace(
-        one,
-        sides=_smallest(*one.sides, *other.sides),
-        fields=tuple(sorted({*one.fields, *other.fields})),
-        deleted=one.deleted or other.deleted,
-        nodes=_smallest(*one.nodes, *other.nodes),
-    )
+    if known is not None:
+        sides = (*known.sides, *sides)
+        base = lowest((known.base, base))
+        fields = (*known.fields, *fields)
+        deleted = known.deleted or deleted
+        nodes = (*known.nodes, *nodes)
+    names = tuple(sorted({*fields}))
+    return Conflict(what, _smallest(sides), base, names, deleted=deleted, nodes=_smallest(nodes))
 
 
 def read(source: Source, cid: Cid) -> Conflict:
@@ -117,8 +127,7 @@ def _merged_value(
     block, other = buffer.get(ours.value), buffer.get(theirs.value)
     version = version_of(block, other)
     before: Fields = {} if base.value is None else fields_of(buffer.get(base.value), version)
-    first = _first(base, ours, buffer)
-    is_ours_first = first < _first(base, theirs, buffer)
+    is_ours_first = _is_first(_sides(base, ours, buffer), _sides(base, theirs, buffer))
     one = Side(fields_of(block, version), _settled(base, ours, buffer))
     two = Side(fields_of(other, version), _settled(base, theirs, buffer))
     fields, clashes = merge_fields(
@@ -134,7 +143,8 @@ def _merged_value(
     except InvalidInputError:
         # Each fits a block and both together do not: then the value of one side is used.
         stricter = None if sensitivity is None else sensitivity.stricter(one.fields, two.fields)
-        is_ours = is_ours_first if stricter is None else stricter is one.fields
+        is_ours = block < other if is_ours_first is None else is_ours_first
+        is_ours = is_ours if stricter is None else stricter is one.fields
         return (ours.value if is_ours else theirs.value), ()
     cid = type(ours.value).of(merged)
     if cid not in (ours.value, theirs.value):
@@ -161,8 +171,16 @@ def _merged_record(
     elif ours is None or theirs is None:
         cid = ours or theirs
     else:
-        one, other = sorted((ours, theirs))
-        return union(read(buffer, one), read(buffer, other))
+        one, other = read(buffer, ours), read(buffer, theirs)
+        return union(
+            one,
+            other.what,
+            other.sides,
+            other.base,
+            fields=other.fields,
+            deleted=other.deleted,
+            nodes=other.nodes,
+        )
     return None if cid is None else read(buffer, cid)
 
 
@@ -187,15 +205,16 @@ def _sides(base: Element, side: Element, buffer: WriteBatch) -> tuple[Cid, ...]:
     return (Cid(side.value.raw),)
 
 
-def _first(base: Element, side: Element, buffer: WriteBatch) -> tuple[Cid, Cid]:
-    """Returns the sort key of a side: the fields of the lower one are used until a conflict is
-    resolved.
+def _is_first(ours: tuple[Cid, ...], theirs: tuple[Cid, ...]) -> bool | None:
+    """Returns whether ours is the side whose fields are used until a conflict is resolved, by what
+    the sides contribute; None if that is the same. A merge contributes what its sides do and is
+    before both, so that merging one of them again changes nothing.
     """
-    assert side.value is not None, "BUG: a side without a value"
-    return _sides(base, side, buffer)[0], side.value
+    apart = {*ours} ^ {*theirs}
+    return min(apart) in ours if apart else None
 
 
-def _smallest(*links: Cid) -> tuple[Cid, ...]:
+def _smallest(links: Iterable[Cid]) -> tuple[Cid, ...]:
     return tuple(sorted({Cid(link.raw) for link in links})[:CONFLICT_LINKS_MAX])
 
 

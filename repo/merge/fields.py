@@ -18,7 +18,7 @@ from ibidem.objects.constants import FORMAT_VERSION
 from ibidem.objects.edge import Edge
 from ibidem.objects.node import Node
 from ibidem.objects.record import record
-from ibidem.repo.merge.layout import merge_layouts
+from ibidem.repo.merge.layout import merge_layouts, without_sizes
 from ibidem.retrieve.access.policy import TrustPolicy, strictness
 
 LAYOUT = "layout"
@@ -114,7 +114,7 @@ def merge_fields(
     ours: Side,
     theirs: Side,
     *,
-    is_ours_first: bool,
+    is_ours_first: bool | None,
     is_part: bool = False,
     sensitivity: Sensitivity | None = None,
 ) -> tuple[Fields, frozenset[str]]:
@@ -125,6 +125,7 @@ def merge_fields(
 
     Args:
         base: empty if the node or edge did not exist.
+        is_ours_first: None if neither side is first: of two values the lower wins.
         is_part: it is a document or a part of one.
         sensitivity: for nodes under a trust policy.
 
@@ -150,12 +151,15 @@ def merge_fields(
             value = other
         else:
             value = None
-            if name == LAYOUT and is_part and was is not None and name not in settled:
-                value = merge_layouts(was, one, other)
+            if name == LAYOUT and is_part:
+                value = merge_layouts(was, one, other, is_settled=name in settled)
             if value is None:
                 clashes.add(name)
-                first, second = (one, other) if is_ours_first else (other, one)
-                value = second if first is None else first
+                sides = (one, other) if is_ours_first else (other, one)
+                present = [side for side in sides if side is not None]
+                value = present[0]
+                if is_ours_first is None:
+                    value = min(present, key=without_sizes if name == LAYOUT else None)
         if value is not None:
             merged[name] = value
     return merged, frozenset(clashes)

@@ -9,9 +9,10 @@ Spec: merge 2, 4.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,7 @@ class GraphMerge:
     def run(self) -> None:
         """Merges nodes, tombstones and edges."""
         edges, nodes = self._conflict_keys()
-        if not self.node_triples.is_one:
+        if nodes or not self.node_triples.is_one:
             policy = None if self._sensitivity is None else self._sensitivity.policy
             self._label_documents(() if policy is None else policy.names)
         for key in self.node_triples.changed.keys() | nodes:
@@ -158,13 +159,9 @@ class GraphMerge:
         Args:
             labels: the properties with level and scope; none without a trust policy.
         """
-        names: dict[bytes, tuple[str, ...]] = dict.fromkeys(self._changed_twice(), (HOME,))
-        if labels:
-            names |= dict.fromkeys(self._changed_documents(), (*labels, HOME))
-        for key, own in names.items():
+        own = (*labels, HOME)
+        for key in self._changed_documents():
             found = self.node_triples.at(key)
-            if None in found[1:]:
-                continue
             blocks = self._buffer.get_many([cid for cid in found if cid is not None])
             there = [Node.decode(block) for block in blocks]
             values = {encode(with_labels({}, own, each.props)) for each in there}
@@ -183,20 +180,11 @@ class GraphMerge:
         blocks = self._buffer.get_many([cid for cid in cids.values() if cid is not None])
         return [key for key, block in zip(cids, blocks, strict=True) if _DOCUMENT in block]
 
-    def _changed_twice(self) -> set[bytes]:
-        """Returns the keys of the documents of which both sides changed, added or removed the same
-        node: the document or a part."""
-        changed = self.node_triples.changed
-        both = (found for found in changed.values() if found[0] not in found[1:])
-        cids = [cid for _, ours, theirs in both if (cid := ours or theirs) is not None]
-        parts = map(Node.decode, self._buffer.get_many(cids))
-        return {id_.raw for part in parts if (id_ := document_of(part)) is not None}
-
     def _label_parts(
         self, documents: Sequence[Node | None], merged: Node, names: Sequence[str]
     ) -> None:
         """Labels the parts of a document, which is given in the base and on both sides."""
-        for key in self._parts(documents):
+        for key in self._parts(merged):
             cids = []
             for cid, document in zip(self.node_triples.at(key), documents, strict=True):
                 if cid is not None and document is not None:
@@ -211,23 +199,37 @@ class GraphMerge:
                 cids.append(cid)
             self.node_triples.replace(key, (cids[0], cids[1], cids[2]))
 
-    def _parts(self, documents: Sequence[Node | None]) -> set[bytes]:
-        """Returns the keys of the parts that a document has in the base or on a side, also in a
-        conflict there."""
-        found: set[bytes] = set()
-        for side, document in enumerate(documents):
-            if document is not None:
-                find, values = partial(self._node_of, side), partial(self._values, side)
-                parts = parts_of(document, find, values=values)
-                found |= {part.id.raw for part in parts} - {document.id.raw}
-        return found
+    def _parts(self, document: Node) -> set[bytes]:
+        """Returns the keys of the parts of a document that a side changed, and of those that it
+        lists in the base or on a side, also in a conflict there, whichever of them has the part."""
+        parts = parts_of(
+            document, lambda id_: next(iter(self._nodes(id_)), None), values=self._values
+        )
+        found = {part.id.raw for part in parts} | self._changed_parts[document.id]
+        return found - {document.id.raw}
 
-    def _node_of(self, side: int, id_: NodeId) -> Node | None:
-        cid = self.node_triples.at(id_.raw)[side]
-        return None if cid is None else Node.decode(self._buffer.get(cid))
+    @cached_property
+    def _changed_parts(self) -> dict[NodeId, set[bytes]]:
+        """The keys of the nodes that a side changed, by the document that they are of."""
+        cids = {key: found[1] or lowest(found) for key, found in self.node_triples.changed.items()}
+        blocks = self._buffer.get_many([cid for cid in cids.values() if cid is not None])
+        parts: dict[NodeId, set[bytes]] = defaultdict(set)
+        for key, block in zip(cids, blocks, strict=True):
+            owner = document_of(Node.decode(block))
+            if owner is not None:
+                parts[owner].add(key)
+        return parts
 
-    def _values(self, side: int, part: Node) -> list[Node]:
-        return [part, *nodes_of(self._buffer, self.conflict_triples.at(part.id.raw)[side])]
+    def _nodes(self, id_: NodeId) -> list[Node]:
+        cids = {cid for cid in self.node_triples.at(id_.raw) if cid is not None}
+        return [Node.decode(self._buffer.get(cid)) for cid in cids]
+
+    def _values(self, part: Node) -> list[Node]:
+        conflicts = {*self.conflict_triples.at(part.id.raw)}
+        return [
+            *self._nodes(part.id),
+            *(value for conflict in conflicts for value in nodes_of(self._buffer, conflict)),
+        ]
 
     def _keep_listed(self) -> None:
         """Keeps a node that one side removed and the other did not change, if a merged node lists
@@ -346,15 +348,9 @@ class GraphMerge:
         if not nodes:
             nodes = {self.node_triples.at(key)[0] for key in missing}
         links = sorted(Cid(node.raw) for node in nodes if node is not None)
-        record = Conflict(
-            EDGE,
-            (Cid(merged.value.raw),),
-            base.value,
-            deleted=base.value is not None,
-            nodes=tuple(links),
-        )
-        if merged.conflict is not None:
-            record = union(record, read(self._buffer, merged.conflict))
+        known = None if merged.conflict is None else read(self._buffer, merged.conflict)
+        sides, is_deleted = (Cid(merged.value.raw),), base.value is not None
+        record = union(known, EDGE, sides, base.value, deleted=is_deleted, nodes=links)
         return Element(None, self._put(record))
 
     def _lacks_nodes(self, merged: Element) -> bool:

@@ -27,21 +27,39 @@ _END = b""
 """Stands for the id of the last child, whose lead is the tail."""
 
 
-def merge_layouts(base: bytes, ours: bytes | None, theirs: bytes | None) -> bytes | None:
+def merge_layouts(
+    base: bytes | None, ours: bytes | None, theirs: bytes | None, *, is_settled: bool = False
+) -> bytes | None:
     """Returns the merge of two changed layouts, the same whichever is called ours; None if they are
     in conflict.
 
     Args:
-        base: the canonical bytes of `[children, tail]`.
-        ours: likewise; None for a value without children and tail.
+        base: the canonical bytes of `[children, tail]`; None for a value without them, with which
+            only layouts that differ in nothing but sizes are merged.
+        ours: likewise.
+        is_settled: a side has resolved or replaced a conflict about the layout: as without a base.
     """
     was, one, other = (_Layout(each) for each in (base, ours, theirs))
+    if one.items != other.items and (base is None or is_settled):
+        return None
     items = None if _is_change_lost(was, one, other) else _merged(was.items, one.items, other.items)
     if items is None:
         return None
     *listed, (_, tail) = items
     children = [[id_, lead, *_size(was, one, other, id_)] for id_, lead in listed]
     return codec.encode([children or None, tail or None])
+
+
+def without_sizes(layout: bytes) -> tuple[bytes, bytes]:
+    """Returns what layouts are ordered by: their bytes without sizes, as these follow from other
+    nodes, then their bytes.
+
+    Args:
+        layout: the canonical bytes of `[children, tail]`.
+    """
+    children, tail = codec.decode(layout)
+    bare = [child[:2] for child in children or ()]
+    return codec.encode([bare or None, tail]), layout
 
 
 class _Layout:

@@ -20,6 +20,7 @@ from ibidem.objects.derive import edge_id, node_id
 
 from . import merge_oracle as oracle
 from .merge_documents import DocumentEditor, merged_layouts
+from .merge_repeated import repeated
 from .merge_values import Refused, same
 from .merge_world import (
     POLICIES,
@@ -52,6 +53,7 @@ def cases() -> dict[str, Any]:
     found += of_returned(source, blocks)
     found += of_documents(source, blocks)
     found += of_links(source, blocks)
+    found += of_repeated(source, blocks)
     return {"blocks": needed(found, source), "cases": found}
 
 
@@ -127,8 +129,11 @@ def of_documents(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[di
     while len(found) < 2 * CASES_OF_DOCUMENTS:
         seed += 1
         rng = random.Random(seed)
-        base = DocumentEditor(rng).edited(10, is_first=True)
-        sides = [DocumentEditor(rng, base).edited(rng.randrange(1, 4)) for _ in range(2)]
+        base = DocumentEditor(rng, has_labels=False).edited(10, is_first=True)
+        sides = [
+            DocumentEditor(rng, base, has_labels=False).edited(rng.randrange(1, 4))
+            for _ in range(2)
+        ]
         for state in (base, *sides):
             known(state, blocks)
         merged = oracle.merge(base, *sides, blocks)
@@ -198,6 +203,22 @@ def of_links(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[s
         merged = oracle.merge(*states, blocks)
         case = {"name": name, "spec": "1-b 1-c 4-b 4-g"}
         found.append(case | put((*states, merged), source, blocks))
+    return found
+
+
+def of_repeated(source: WriteBatch, blocks: dict[Cid, oracle.Value]) -> list[dict[str, Any]]:
+    """A merge, and either side merged into it again."""
+    found: list[dict[str, Any]] = []
+    for name, spec, (base, ours, theirs) in repeated(blocks):
+        for one in (base, ours, theirs):
+            known(one, blocks)
+        merged = oracle.merge(base, ours, theirs, blocks)
+        known(merged, blocks)
+        found.append({"name": name, "spec": spec})
+        found[-1] |= put((base, ours, theirs, merged), source, blocks)
+        for side in (ours, theirs):
+            case = {"name": f"{name}; again", "spec": f"1-c {spec}"}
+            found.append(case | put((base, merged, side, merged), source, blocks))
     return found
 
 

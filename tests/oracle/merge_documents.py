@@ -21,7 +21,7 @@ HOMES = (("analyser", ("german-1", "french-1", None)),)
 LEADS = ("", "\n", "\n\n")
 
 
-def _node(ntype: str, key: Any, **fields: Any) -> Value:
+def part(ntype: str, key: Any, **fields: Any) -> Value:
     namespace = ntype.lower()
     id_ = node_id(namespace, key).raw
     return {"kind": "node", "v": 1, "id": id_, "ntype": ntype, "key": [namespace, key], **fields}
@@ -31,12 +31,18 @@ class DocumentEditor:
     """Makes random edits to the document of one state."""
 
     def __init__(
-        self, random_: random.Random, state: State | None = None, *, policy: int | None = None
+        self,
+        random_: random.Random,
+        state: State | None = None,
+        *,
+        policy: int | None = None,
+        has_labels: bool = True,
     ) -> None:
         self.random = random_
+        self.has_labels = has_labels
         self.state = copied(empty_state(policy=policy) if state is None else state)
         if state is None:
-            self.state.nodes[DOCUMENT] = _node("Document", "notes.md", tail="\n")
+            self.state.nodes[DOCUMENT] = part("Document", "notes.md", tail="\n")
 
     def edited(self, count: int, *, is_first: bool = False) -> State:
         """Returns the state after some edits."""
@@ -55,7 +61,8 @@ class DocumentEditor:
             id_ = self.random.choice(self.containers())
             children = [list(child) for child in self.state.nodes[id_].get("children", ())]
             self.random.choice(added if is_first else moves)(id_, children)
-        self.label(LABELS if "trust" in self.state.config else HOMES)
+        if self.has_labels:
+            self.label(LABELS if "trust" in self.state.config else HOMES)
         self.state.nodes.update(resize(self.state.nodes, DOCUMENT))
         return self.state
 
@@ -94,7 +101,7 @@ class DocumentEditor:
     def passage(self) -> list[Any] | None:
         """Returns a new passage as a child; None if it is there already."""
         word = " ".join([self.random.choice(WORDS)] * self.random.randrange(1, 4))
-        node = _node("Passage", [DOCUMENT, word, self.random.randrange(6)], summary=word)
+        node = part("Passage", [DOCUMENT, word, self.random.randrange(6)], summary=word)
         if node["id"] in self.state.nodes:
             return None
         self.state.nodes[node["id"]] = node
@@ -118,7 +125,7 @@ class DocumentEditor:
 
     def add_section(self, id_: bytes, children: list[Any]) -> None:
         heading = self.random.choice(WORDS)
-        node = _node("Section", [DOCUMENT, [heading], self.random.randrange(3)], tail="\n")
+        node = part("Section", [DOCUMENT, [heading], self.random.randrange(3)], tail="\n")
         if node["id"] not in self.state.nodes:
             self.state.nodes[node["id"]] = node
             lead = f"\n# {heading}\n"

@@ -21,13 +21,15 @@ def document_of(value: Value | None) -> bytes | None:
     return key[0] if is_part and key and isinstance(key[0], bytes) and len(key[0]) == 16 else None
 
 
-def layouts_merged(base: list[Any], ours: list[Any] | None, theirs: list[Any] | None) -> Any:
+def items_of(layout: list[Any]) -> list[Any]:
+    children, tail = layout
+    return [*((each[0], each[1]) for each in children or []), (END, tail or "")]
+
+
+def layouts_merged(base: list[Any], ours: list[Any], theirs: list[Any]) -> Any:
     """Returns `[children, tail]`; None if they are in conflict."""
-    layouts = [base, ours or [None, None], theirs or [None, None]]
-    items = [
-        [*((each[0], each[1]) for each in children or []), (END, tail or "")]
-        for children, tail in layouts
-    ]
+    layouts = [base, ours, theirs]
+    items = [items_of(layout) for layout in layouts]
     sizes = [{each[0]: tuple(each[2:]) for each in children or []} for children, _ in layouts]
     for id_, size in sizes[0].items():
         for lacking, there in ((1, 2), (2, 1)):

@@ -7,6 +7,7 @@ no blocks that need not be read. Only canonical bytes and CIDs come from the eng
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +16,7 @@ from blake3 import blake3
 from ibidem.objects import codec
 from ibidem.objects.cid import Cid
 
-from .merge_layout import document_of, layouts_merged, listed_below, resize
+from .merge_layout import document_of, items_of, layouts_merged, listed_below, resize
 from .merge_values import (
     Value,
     boxed,
@@ -24,6 +25,7 @@ from .merge_values import (
     lists,
     lower,
     policy,
+    rank,
     same,
     whole,
 )
@@ -68,11 +70,6 @@ class Merge:
 
     def run(self) -> State:
         names = self.configuration()
-        self.changed_twice = set()
-        for key in self.all_ids("nodes"):
-            values = [side.nodes.get(key) for side in self.sides]
-            if not same(values[0], values[1]) and not same(values[0], values[2]):
-                self.changed_twice |= {document_of(value) for value in values[1:] if value}
         for key in sorted(self.all_ids("nodes")):
             if any(document_of(side.nodes.get(key)) == key for side in self.sides):
                 self.label_parts(key)
@@ -188,8 +185,7 @@ class Merge:
         if any(document not in side.nodes for side in self.sides[1:]):
             return
         names = [f"props.{policy[name]}" for name in ("level", "scope")] if policy else []
-        if policy or document in self.changed_twice:
-            names.append("props.analyser")
+        names.append("props.analyser")
         boxes = [boxed(side.nodes[document]) for side in there]
         apart = [[box.get(name) for name in names] for box in boxes]
         if all(same(each, apart[0]) for each in apart):
@@ -198,8 +194,9 @@ class Merge:
         if document not in self.out.nodes:
             return
         label = boxed(self.out.nodes[document])
+        parts = self.listed_below(document)
         for side, box in zip(there, boxes, strict=True):
-            for key in self.listed_below(document):
+            for key in parts:
                 if key not in side.nodes:
                     continue
                 found = boxed(side.nodes[key])
@@ -215,12 +212,23 @@ class Merge:
                 side.nodes[key] = self.keep(made)
 
     def listed_below(self, document: bytes) -> set[bytes]:
-        return {
+        nodes: dict[bytes, Value] = {}
+        values: dict[bytes, list[Value]] = {}
+        for side in self.sides:
+            nodes |= side.nodes
+            for key, value in side.nodes.items():
+                values.setdefault(key, []).append(value)
+            for key, found in self.in_conflict(side).items():
+                values.setdefault(key, []).extend(found)
+        changed = {
             key
-            for side in self.sides
-            if document in side.nodes
-            for key in listed_below(side.nodes, document, self.in_conflict(side))
+            for key, value in nodes.items()
+            if document_of(value) == document
+            and not all(
+                same(side.nodes.get(key), self.sides[0].nodes.get(key)) for side in self.sides
+            )
         }
+        return {*listed_below(nodes, document, values), *changed} - {document}
 
     def in_conflict(self, side: State) -> dict[bytes, list[Value]]:
         """Returns the values of the nodes that are in conflict on a side."""
@@ -282,10 +290,8 @@ class Merge:
         one, other = boxed(ours[0]), boxed(theirs[0])
         in_conflict = set() if base[1] is None else set(base[1].get("fields", ()))
         settled = [set() if same(pair[1], base[1]) else in_conflict for pair in (ours, theirs)]
-        first = min(
-            (min(self.side_cids(base, pair)), cid_of(pair[0]), number)
-            for number, pair in ((1, ours), (2, theirs))
-        )[2]
+        cids = [self.side_cids(base, pair) for pair in (ours, theirs)]
+        lowest = min((cids[0] | cids[1]) - (cids[0] & cids[1]), default=None)
         clashes: set[str] = set()
         merged = {}
         for name in was | one | other:
@@ -307,8 +313,10 @@ class Merge:
                 value = [layout]
             else:
                 clashes.add(name)
-                present = [side for side in ((b, c) if first == 1 else (c, b)) if side is not None]
-                value = present[0]
+                present = [side for side in (b, c) if side is not None]
+                if lowest is None:
+                    present.sort(key=partial(rank, name))
+                value = present[-1 if lowest in cids[1] else 0]
             if value is not None:
                 merged[name] = value[0]
         return whole(ours[0], merged), clashes
@@ -318,9 +326,11 @@ class Merge:
         document = document_of(one)
         if name != "layout" or document is None or document_of(other) != document:
             return None
-        if boxes[0] is None or "layout" in settled[0] | settled[1]:
+        was, mine, other = (box[0] if box else [None, None] for box in boxes)
+        is_decided = boxes[0] is None or "layout" in settled[0] | settled[1]
+        if is_decided and items_of(mine) != items_of(other):
             return None
-        return layouts_merged(*(box and box[0] for box in boxes))
+        return layouts_merged(was, mine, other)
 
     def side_cids(self, base: Any, pair: Any) -> set[Cid]:
         value, conflict = pair
@@ -354,7 +364,8 @@ class Merge:
     def union(self, one: Value, other: Value | None) -> Value:
         if other is None:
             return one
-        base = self.blocks[one["base"]] if "base" in one else None
+        base = min((each["base"] for each in (one, other) if "base" in each), default=None)
+        base = self.blocks.get(base)
         return self.conflict(
             one["what"],
             base,
@@ -371,8 +382,7 @@ class Merge:
             return ours
         if same(ours, base):
             return theirs
-        both = sorted((each for each in (ours, theirs) if each is not None), key=cid_of)
-        return both[0] if len(both) == 1 else self.union(both[0], both[1])
+        return self.union(theirs, ours) if ours is None else self.union(ours, theirs)
 
     # -- 4 references, 6 vectors ---------------------------------------------------------------
 

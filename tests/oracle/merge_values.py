@@ -76,6 +76,15 @@ def lower(base: Any, ours: Any, theirs: Any) -> Any:
     return min((each for each in (ours, theirs) if each is not None), key=codec.encode)
 
 
+def rank(name: str, box: list[Any]) -> tuple[bytes, bytes]:
+    """Returns what boxed values of a field are ordered by: a layout without its sizes first."""
+    bare = box[0]
+    if name == "layout":
+        children, tail = bare
+        bare = [[child[:2] for child in children] if children else None, tail]
+    return codec.encode(bare), codec.encode(box)
+
+
 def lists(parent: Value | None, child: bytes) -> bool:
     return any(each[0] == child for each in (parent or {}).get("children", ()))
 

@@ -1,4 +1,4 @@
-"""The merge against a second one over dictionaries, on random histories of up to three merges."""
+"""The merge against a second one over dictionaries, on random histories of a few merges."""
 
 from __future__ import annotations
 
@@ -72,6 +72,30 @@ def run_document(seed: int, met: Counter[str], *, policy: int | None = None) -> 
         met["layouts"] += merged_layouts(found, base, ours, theirs)
         met["labels"] += relabelled(found, base, ours, theirs)
         base = found
+
+
+def run_nested(
+    seed: int, met: Counter[str], *, policy: int | None = None, is_document: bool = False
+) -> None:
+    """Merges merges: of one base, with and without edits since, and then over an older base, as
+    when a change is made again on another branch."""
+    rng = random.Random(seed)
+    blocks: dict[Cid, oracle.Value] = {}
+
+    def edited(state: oracle.State) -> oracle.State:
+        if is_document:
+            return DocumentEditor(rng, state).edited(rng.randrange(1, 6))
+        return Editor(rng, state, has_lists=seed % 4 == 0).edited(rng.randrange(1, 10))
+
+    base = Editor(rng, empty_state(policy=policy)).edited(rng.randrange(30))
+    if is_document:
+        base = DocumentEditor(rng, policy=policy).edited(rng.randrange(4, 24), is_first=True)
+    first, second, third = (edited(base) for _ in range(3))
+    sides = [merged(base, each, second, blocks, met) for each in (first, third)]
+    sides = [edited(side) if rng.random() < 0.5 else side for side in sides]
+    found = merged(base, *sides, blocks, met)
+    older = rng.choice((empty_state(policy=policy), base, first))
+    merged(older, edited(found), edited(rng.choice((found, *sides))), blocks, met)
 
 
 def faults(source: WriteBatch, root: RootCid) -> list[Fault]:
@@ -284,14 +308,31 @@ def test_layouts_of_documents_merge_child_by_child(count: int) -> None:
     assert met["contested"] > count // 20, met
 
 
-@pytest.mark.parametrize("count", by_suite([FAST // 8, FAST // 2, FAST * 4], fast=1, slow=2))
+@pytest.mark.parametrize("count", by_suite([FAST // 8, FAST // 2, FAST * 3], fast=1, slow=2))
 def test_what_one_side_adds_to_a_document_is_as_secret_as_the_other_side_made_it(
     count: int,
 ) -> None:
     met: Counter[str] = Counter()
     for seed in range(count):
-        run_document(seed, met, policy=seed % 2)
+        run_document(seed, met, policy=seed % len(POLICIES))
     assert met["labels"] > count // 5, met
+
+
+@pytest.mark.parametrize(
+    ("seed", "policy"), [(865, 0), (113, 2), (123, 2), (317, 2), (753, None), (1620, None)]
+)
+def test_documents_that_once_merged_otherwise_again(seed: int, policy: int | None) -> None:
+    run_document(seed, Counter(), policy=policy)
+
+
+@pytest.mark.parametrize("count", by_suite([4, FAST // 5, FAST], fast=1, slow=2))
+def test_merges_of_merges_equal_the_oracle_commute_and_repeat(count: int) -> None:
+    met: Counter[str] = Counter()
+    for seed in range(count):
+        policy = (None, *range(len(POLICIES)))[seed % (1 + len(POLICIES))]
+        run_nested(seed, met, policy=policy)
+        run_nested(seed, met, policy=policy, is_document=True)
+    assert met["conflicts"] > count, met
 
 
 @pytest.mark.parametrize("count", by_suite([1_000, 20_000], slow=1))
