@@ -9,7 +9,7 @@ Spec: retrieval 8.3, 8.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from types import MappingProxyType
@@ -132,6 +132,12 @@ class Taken(NamedTuple):
     tokens: int
 
 
+Skipped = tuple[int, DropReason, int | None]
+"""The index of a node that was read and left out, why, and its cost; None if that is not why."""
+Refuse = Callable[[int, Node], DropReason | None]
+"""Returns why a node at an index of a ranking is left out, None if it is not."""
+
+
 @record
 class Packed:
     """The nodes that fit, and the nodes that do not."""
@@ -148,7 +154,8 @@ def pack(
     *,
     limit: int | None,
     budget: int | None,
-    admit: Callable[[int, Node], bool] | None = None,
+    refuse: Refuse | None = None,
+    reasons: Iterable[DropReason] = (),
 ) -> Packed:
     """Returns the nodes that fit, in rank order.
 
@@ -157,15 +164,16 @@ def pack(
         reader: loads and renders nodes.
         limit: the most nodes that are taken, None for any number.
         budget: the tokens that they may cost together, None for any number; 0 takes nothing.
-        admit: returns whether a node that fits, at an index of the ranking, repeats none of those
-            that it admitted before; None admits all.
+        refuse: returns why a node that fits, at an index of the ranking, is left out; None takes
+            all. It is asked in rank order.
+        reasons: those that it may return.
     """
     taken: list[Taken] = []
-    skipped: list[tuple[int, int | None]] = []
+    skipped: list[Skipped] = []
     used, stop, reason = 0, len(ranking), DropReason.LIMIT
     waiting: Iterator[NodeCid] = iter(())
     ahead, last = 0, len(ranking)
-    if limit is not None and budget is None and admit is None:
+    if limit is not None and budget is None and refuse is None:
         last = limit
     for index in range(len(ranking)):
         if limit is not None and len(taken) >= limit:
@@ -184,34 +192,44 @@ def pack(
         cid = next(waiting)
         node, rendered, tokens = reader.read(cid)
         if budget is not None and used + tokens > budget:
-            skipped.append((index, tokens))
+            skipped.append((index, DropReason.BUDGET, tokens))
             continue
-        if admit is not None and not admit(index, node):
-            skipped.append((index, None))
+        if refuse is not None and (why := refuse(index, node)) is not None:
+            skipped.append((index, why, None))
             continue
         taken.append(Taken(index, cid, node, rendered, tokens))
         used += tokens
-    counts = zero_counts()
-    if admit is not None:
-        counts[DropReason.DEDUPE.value] = sum(tokens is None for _, tokens in skipped)
-    counts[DropReason.BUDGET.value] = sum(tokens is not None for _, tokens in skipped)
-    counts[reason.value] += len(ranking) - stop
-    drops = _listed(ranking, skipped, stop, reason)
-    return Packed(taken, used, drops, MappingProxyType(counts))
+    return packed_of(ranking, taken, skipped, (stop, reason), reasons)
 
 
-def _listed(
-    ranking: Ranking, skipped: list[tuple[int, int | None]], stop: int, reason: DropReason
-) -> Drops:
-    """Returns the skipped nodes, those that repeat one without a cost, then the unread ones from
-    `stop` on, up to DROPS_LISTED_MAX."""
+def packed_of(
+    ranking: Ranking,
+    taken: list[Taken],
+    skipped: Sequence[Skipped],
+    rest: tuple[int, DropReason],
+    reasons: Iterable[DropReason] = (),
+) -> Packed:
+    """Returns the nodes that were taken and those that were not.
+
+    Args:
+        ranking: that they are of.
+        taken: in rank order.
+        skipped: read and left out, in rank order.
+        rest: the index from which on no node was read, and why these are left out.
+        reasons: why nodes may have been left out besides the limit and the budget.
+    """
+    stop, reason = rest
+    counts = zero_counts(reasons)
+    for _, why, _ in skipped:
+        counts[why] += 1
+    counts[reason] += len(ranking) - stop
     first: list[Drop] = []
-    for index, tokens in skipped[:DROPS_LISTED_MAX]:
+    for index, why, tokens in skipped[:DROPS_LISTED_MAX]:
         ids, scores = ranking.columns(index, index + 1)
-        why = DropReason.DEDUPE if tokens is None else DropReason.BUDGET
         first.append(Drop(NodeId(ids.tobytes()), why, tokens, float(scores[0])))
     last = min(len(ranking), stop + DROPS_LISTED_MAX - len(first))
-    return Drops(first, reason, *ranking.columns(stop, last))
+    drops = Drops(first, reason, *ranking.columns(stop, last))
+    return Packed(taken, sum(one.tokens for one in taken), drops, MappingProxyType(counts))
 
 
 def _is_full(used: int, skipped: int, reader: Reader, budget: int | None) -> bool:

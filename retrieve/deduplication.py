@@ -11,21 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-import numpy as np
 from pyroaring import BitMap
 
 from ibidem.objects import codec
 from ibidem.objects.node import Node
-from ibidem.retrieve.answer.render import render
-from ibidem.retrieve.budget import Reader
-from ibidem.retrieve.context.sequence import Spot, sequences_of
-from ibidem.retrieve.filter import NodeSet
-from ibidem.retrieve.protocol import Ordinals
+from ibidem.retrieve.context.sequence import Spot
 from ibidem.retrieve.query.dedupe import (
     NEAR,
     NONE,
-    OF_DOCUMENTS,
-    PROPERTY,
     SAME_TEXT,
     SECTION,
     Dedupe,
@@ -51,8 +44,10 @@ class KeyIndex:
     def find(self, key: Key | None) -> int | None:
         """Returns the position of the first one that stays and is repeated; None if there is
         none."""
+        if key is None:
+            return None
         if self._percent is None:
-            return None if key is None else self._first.get(key)
+            return self._first.get(key)
         assert isinstance(key, frozenset), "BUG: nearly the same texts are compared by runs"
         common = Counter(index for run in key for index in self._owners.get(run, ()))
         for index in sorted(common):
@@ -70,41 +65,6 @@ class KeyIndex:
         elif key is not None:
             self._first.setdefault(key, at)
         self._sizes.append(len(key) if isinstance(key, frozenset) else 0)
-
-
-class ItemFilter:
-    """Admits nodes as items, each unless it repeats one that was admitted before."""
-
-    def __init__(self, dedupe: Dedupe, view: NodeSet, ordinals: Ordinals, reader: Reader) -> None:
-        """Takes the ordinals of a ranking, whose nodes a reader reads."""
-        self._dedupe = dedupe
-        self._view = view
-        self._ordinals = ordinals
-        self._reader = reader
-        self._keys = KeyIndex(dedupe.percent)
-        self._sections = view.snapshot.label("Section")
-        self._needs_position = dedupe.by in (*OF_DOCUMENTS, PROPERTY)
-
-    def admit(self, index: int, node: Node) -> bool:
-        """Returns whether a node, at an index of the ranking, may be an item."""
-        ordinal = int(self._ordinals[index])
-        view = self._view
-        key = key_of(
-            self._dedupe,
-            ordinal,
-            sequences_of(view, view.members).find(ordinal) if self._needs_position else None,
-            lambda: folded([self._reader.text(node) or render(node, "")]),
-            lambda one: node if one == ordinal else self._read(one),
-            self._sections,
-        )
-        if self._keys.find(key) is not None:
-            return False
-        self._keys.add(key)
-        return True
-
-    def _read(self, ordinal: int) -> Node:
-        (cid,) = self._view.snapshot.node_cids(np.array([ordinal], np.uint32))
-        return self._reader.load(cid)
 
 
 def key_of(

@@ -27,13 +27,13 @@ from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader, restrict
 from ibidem.retrieve.answer.answer import Answer, AnyItem
-from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, Drops
+from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, DropReason, Drops
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
-from ibidem.retrieve.budget import Reader
+from ibidem.retrieve.budget import Packed, Reader, Refuse
 from ibidem.retrieve.condition_warnings import unknown_names
 from ibidem.retrieve.filter import NodeSet, Universe, cached, universe
 from ibidem.retrieve.fuse import Fused
@@ -91,13 +91,7 @@ def execute(
             raise InvalidInputError(f"{name}: got options of {name}, expected a question for nodes")
     snapshot = restrict(snapshot, query.viewer, nodes.load)
     found = ranked(snapshot, query, nodes, reranker=reranker, lanes=lanes, opinions=opinions)
-    packed = rules(query.semantics).pack(
-        found.ranking,
-        found.reader,
-        limit=query.limit,
-        budget=query.token_budget,
-        admit=_item_filter(found),
-    )
+    packed = _packed(found)
     ordinals = found.ranking.ordinals[[one.place for one in packed.taken]]
     scored = found.lane_scores(ordinals)
     contested = _contested(snapshot)
@@ -131,14 +125,29 @@ def execute(
     return found.answer(items, packed.drops, packed.counts, warnings, found.direct())
 
 
-def _item_filter(found: Ranked) -> Callable[[int, Node], bool] | None:
-    """Returns what admits nodes as items, None if the query admits all."""
-    scope, dedupe = found.scope, found.scope.query.dedupe
-    if dedupe is None:
-        return None
-    from ibidem.retrieve.deduplication import ItemFilter  # not loaded by most processes
+def _packed(found: Ranked) -> Packed:
+    """Returns the nodes that are items, and those that are not."""
+    query = found.scope.query
+    refuse: Refuse | None = None
+    reasons: tuple[DropReason, ...] = ()
+    if query.dedupe is not None or query.headings is not None:
+        from ibidem.retrieve.items import ItemFilter  # not loaded by most processes
 
-    return ItemFilter(dedupe, scope.view, found.ranking.ordinals, found.reader).admit
+        items = ItemFilter(found)
+        refuse, reasons = items.refuse, items.reasons
+    if query.overflow is not None:
+        from ibidem.retrieve.items import pack_whole_or_cut  # likewise
+
+        return pack_whole_or_cut(found, refuse=refuse, reasons=reasons)
+    packed: Packed = rules(query.semantics).pack(
+        found.ranking,
+        found.reader,
+        limit=query.limit,
+        budget=query.token_budget,
+        refuse=refuse,
+        reasons=reasons,
+    )
+    return packed
 
 
 def _title_in_conflict(found: Ranked, contested: BitMap, ordinal: int) -> str:

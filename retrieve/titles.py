@@ -15,6 +15,7 @@ from ibidem.objects.constants import DOCUMENT_DEPTH_MAX
 from ibidem.objects.location import HEADING_WIDTH
 from ibidem.objects.node import Node
 from ibidem.objects.printable import moment, one_line
+from ibidem.retrieve.answer.render import contain
 from ibidem.retrieve.protocol import Snapshot
 
 IN_CONFLICT = "in another version"
@@ -26,6 +27,11 @@ class Title(NamedTuple):
 
     source: str
     headings: tuple[str, ...]
+
+    @property
+    def contained(self) -> str:
+        """The title in one line that no value can end: as it is in an answer."""
+        return " > ".join(" ".join(contain(one).split()) for one in (self.source, *self.headings))
 
     def __str__(self) -> str:
         headings = (one_line(one, width=HEADING_WIDTH) for one in self.headings)

@@ -14,7 +14,7 @@ from ibidem.cli.options.settings import question_defaults
 from ibidem.cli.session import Session
 from ibidem.objects.errors import NotFoundError
 from ibidem.retrieve.query.options import (
-    ITEMS_FOR_READERS,
+    FOR_READERS,
     OPTIONS,
     PACKS_ALONE,
     TIMES_OF_RECORDS,
@@ -92,7 +92,7 @@ def options(
     **given: Any,
 ) -> dict[str, Any]:
     """Returns the arguments of `Revision.retrieve` for a command line; where it says nothing, the
-    local settings do, and what repeats an item is left out.
+    local settings do, and the answer is for readers.
 
     Args:
         session: of this run.
@@ -101,7 +101,7 @@ def options(
         is_listing: whether there is no question, so that all nodes are shown.
         given: the other options of the command line.
     """
-    found: dict[str, Any] = {} if is_listing else dict(ITEMS_FOR_READERS)
+    found: dict[str, Any] = {} if is_listing else dict(FOR_READERS)
     if limit is not UNSET:
         found["limit"] = limit
     for name, value in flags.taken(_FLAGGED, given).items():

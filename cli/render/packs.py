@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ibidem.cli.options import flags
 from ibidem.cli.render import answer, output
 from ibidem.cli.render.output import faint, plural, strong
-from ibidem.retrieve.query.options import FOR_READERS, PACKS_ALONE
+from ibidem.retrieve.query.options import PACKS_ALONE
 
 if TYPE_CHECKING:
     from ibidem.objects.cid import RootCid
@@ -26,9 +26,8 @@ def pack_options(function: Function) -> Function:
 
 
 def taken(given: dict[str, Any]) -> dict[str, Any]:
-    """Removes the options of packs from the given ones and returns them by their library names,
-    with those for readers."""
-    return FOR_READERS | flags.taken(_FLAGGED, given)
+    """Removes the options of packs from the given ones and returns them by their library names."""
+    return flags.taken(_FLAGGED, given)
 
 
 def packs_lines(

@@ -27,7 +27,7 @@ from ibidem.retrieve.answer.render import clip
 from ibidem.retrieve.context.excerpt import clipped_text
 from ibidem.retrieve.context.prompt import fence_of
 from ibidem.retrieve.context.window import fitting
-from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.options import CUT
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import TokenEstimator
 
@@ -109,7 +109,7 @@ def compose(
     selection: Selection | None = None,
     token_budget: int | None,
     estimator: TokenEstimator,
-    overflow: str = default("overflow"),
+    overflow: str = CUT,
     tool_chars: int = TOOL_CHARS,
 ) -> Context:
     """Returns the context of some sources.

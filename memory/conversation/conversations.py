@@ -40,10 +40,9 @@ from ibidem.repo.viewer.exposure import Proxy, check_exposed, guarded_methods
 from ibidem.repo.viewer.transaction import ViewerTransaction
 from ibidem.retrieve.access.derived import labels_of
 from ibidem.retrieve.access.policy import policy_of
-from ibidem.retrieve.context.window import CUT, SKIP, STOP
 from ibidem.retrieve.query import checks
 from ibidem.retrieve.query.configured import CONFIGURED
-from ibidem.retrieve.query.options import default
+from ibidem.retrieve.query.options import CUT, SKIP, STOP
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 if TYPE_CHECKING:
@@ -64,7 +63,9 @@ if TYPE_CHECKING:
 
 RECENT_DEFAULT = 4
 RECENT_WEIGHT, SIMILAR_WEIGHT = 4, 6
-_OF_SELECTION = frozenset(("limit", "as_of", "depth", "estimator", "viewer", "token_budget"))
+_OF_SELECTION = frozenset(
+    ("limit", "as_of", "depth", "estimator", "viewer", "token_budget", "overflow")
+)
 """Options of `retrieve` that mean something else here."""
 
 
@@ -466,6 +467,7 @@ class Conversations:
         dedupe: str | None = None,
         dedupe_percent: int = 80,
         dedupe_property: str | None = None,
+        headings: str = "keep",
         coverage_min: int | None = None,
         strict: bool = False,
         # end of options
@@ -515,7 +517,7 @@ class Conversations:
         shares: tuple[int, int] = (RECENT_WEIGHT, SIMILAR_WEIGHT),
         require_last: int = 0,
         unit: str = "message",
-        overflow: str = default("overflow"),
+        overflow: str = CUT,
         tool_chars: int = TOOL_CHARS,
         estimator: str | TokenEstimator = HEURISTIC.name,
         at: object = "HEAD",
@@ -567,6 +569,7 @@ class Conversations:
         dedupe: str | None = None,
         dedupe_percent: int = 80,
         dedupe_property: str | None = None,
+        headings: str = "keep",
         coverage_min: int | None = None,
         strict: bool = False,
         # end of options

@@ -55,11 +55,9 @@ class PacksOptions(RetrieveOptions, total=False):
     per_hit_neighbors: int
     window_chars: int | None
     merge: str
-    overflow: str
     rank: str
     spans: bool
     nodes_max: int | None
-    headings: str
     etypes: Iterable[str] | None
     hops: int
     fanout: int

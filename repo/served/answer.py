@@ -18,8 +18,9 @@ from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
 from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
-from ibidem.retrieve.context.pack import Hit, Pack, title_of
+from ibidem.retrieve.context.pack import Hit, Pack
 from ibidem.retrieve.context.prompt import Citation, Prompt
+from ibidem.retrieve.titles import Title
 
 if TYPE_CHECKING:
     from ibidem.objects.node import Node
@@ -113,7 +114,8 @@ class ServedPack:
     @property
     def title(self) -> str:
         """Where its words stand: the document and the headings, in one line."""
-        return title_of(self.source or str(self.document or self.entry.id), self.heading_path)
+        name = self.source or str(self.document or self.entry.id)
+        return Title(name, self.heading_path).contained
 
     @property
     def rendered(self) -> str:

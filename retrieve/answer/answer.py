@@ -138,7 +138,8 @@ class Answer(Drawn, TupleSequence[AnyItem]):
 
     @property
     def text(self) -> str:
-        """The renderings of the items, separated by blank lines: what the tokens count."""
+        """The renderings of the items, separated by blank lines: what the tokens count, with the
+        titles of items if the query has `overflow`."""
         return "\n\n".join(item.rendered for item in self.items)
 
     @property

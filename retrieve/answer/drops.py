@@ -36,11 +36,14 @@ class DropReason(StrEnum):
     BUDGET = "budget"
     DEDUPE = "dedupe"
     """It repeats an earlier item; only of a question that leaves such nodes out."""
+    HEADINGS = "headings"
+    """It is a heading without text; likewise."""
 
 
-def zero_counts() -> dict[str, int]:
-    """Returns the counts, all 0, of the reasons that every answer counts."""
-    return {DropReason.LIMIT.value: 0, DropReason.BUDGET.value: 0}
+def zero_counts(further: Iterable[DropReason] = ()) -> dict[str, int]:
+    """Returns the counts, all 0, of the reasons that every answer counts, and of some further
+    ones."""
+    return {one.value: 0 for one in (DropReason.LIMIT, DropReason.BUDGET, *further)}
 
 
 class Drop(NamedTuple):
@@ -49,7 +52,7 @@ class Drop(NamedTuple):
     id: NodeId
     reason: DropReason
     tokens: int | None
-    """Its cost; None if it was not rendered, or repeats an item."""
+    """Its cost; None if it was not rendered, or was left out for another reason than that."""
     score: float
 
 

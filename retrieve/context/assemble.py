@@ -41,7 +41,7 @@ from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit, nearest_first
 from ibidem.retrieve.context.excerpt import focus_of
 from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order, measured_first
-from ibidem.retrieve.context.option import DROP, EDGES, NEIGHBORS, PackOptions
+from ibidem.retrieve.context.option import EDGES, NEIGHBORS, PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
 from ibidem.retrieve.context.sequence import Sequences, ThreadSequence, sequences_of
 from ibidem.retrieve.context.source_option import CONVERSATION, DOCUMENTS, FACTS
@@ -55,7 +55,7 @@ from ibidem.retrieve.context.sources import (
     with_beside,
 )
 from ibidem.retrieve.context.spans import Matcher, Span
-from ibidem.retrieve.context.window import EXCERPT, decisions
+from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.deduplication import Key, KeyIndex, folded, key_of
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.heading import containers_of
@@ -65,6 +65,7 @@ from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.pipeline import Ranked, count_conflicted, coverage_warning, origins, ranked
 from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.query.dedupe import SAME_TEXT, Dedupe
+from ibidem.retrieve.query.options import DROP, EXCERPT
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.recall.factors import Opinions
@@ -527,12 +528,12 @@ class _Making:
         is_one = len(group.members) == 1
         if top is not None:
             return (title_of_message(first) if is_one else None) or (name_of(top), path)
-        own = title_of_node(first)
-        if own is None and is_one:
+        own = None
+        if is_one:
             own = title_of_part(
                 self._snapshot, self._visible, group.members[0], lambda one: self._node(one)[1]
             )
-        return own or (source, path)
+        return own or title_of_node(first) or (source, path)
 
     def _heading(self, ordinal: int) -> str:
         return self._node(ordinal)[1].summary or ""

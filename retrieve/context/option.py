@@ -27,7 +27,6 @@ from typing import Any, Self
 from ibidem.objects.errors import InvalidInputError
 from ibidem.objects.record import record
 from ibidem.retrieve.context.source_option import Sources, resolve_sources
-from ibidem.retrieve.context.window import CUT, EXCERPT
 from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.dedupe import (
     OF_DOCUMENTS,
@@ -36,12 +35,11 @@ from ibidem.retrieve.query.dedupe import (
     options_of_form,
     resolve_dedupe,
 )
-from ibidem.retrieve.query.options import OF_PACKS, RULES, default
+from ibidem.retrieve.query.options import CUT, DROP, EXCERPT, OF_PACKS, RULES, default
 
 NEIGHBORS, SECTION, EDGES = "neighbors", "section", "edges"
 ABSORB, COALESCE = "absorb", "coalesce"
 SCORE, NONE = "score", "none"
-DROP = "drop"
 PART_TOKENS_MIN = 20
 """Fewer tokens of a text are a few words, which say nothing to a reader."""
 
@@ -81,7 +79,7 @@ class PackOptions:
     window_chars: int | None = default("window_chars")
     """How many characters a hit and its neighbours may have; None for any number."""
     merge: str = default("merge")
-    overflow: str = default("overflow")
+    overflow: str = CUT
     rank: str = default("rank")
     nodes_max: int | None = default("nodes_max")
     """The most nodes in a pack, None for any number."""
@@ -251,7 +249,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
     around, chars = (
         None if is_walk else option_checks.option(name, values[name]) for name in around_names
     )
-    overflow = option_checks.option("overflow", values["overflow"])
+    overflow = option_checks.option("overflow", values["overflow"]) or CUT
     is_cut = overflow in (CUT, EXCERPT)
     sources = None if values["sources"] is None else resolve_sources(values["sources"])
     headings = option_checks.option("headings", values["headings"])

@@ -26,7 +26,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     text_of,
 )
 from ibidem.retrieve.answer.lane_score import LaneScores
-from ibidem.retrieve.answer.render import contain
+from ibidem.retrieve.titles import Title
 
 BETWEEN = "\n\n"
 """The separator between the texts of a pack's members."""
@@ -65,11 +65,6 @@ class Hit(NamedTuple):
     """Where its own text matches, as ranges of code points; only for members."""
     root: RootCid | None = None
     """The root that the node is of, in an answer over several; None in one over one root."""
-
-
-def title_of(name: str, heading_path: Sequence[str]) -> str:
-    """Returns the names of a document and of its headings in one line."""
-    return " > ".join(" ".join(contain(part).split()) for part in (name, *heading_path))
 
 
 @record
@@ -114,7 +109,8 @@ class Pack:
     def title(self) -> str:
         """Where its words stand: the document and the headings, in one line, which the budget
         counts."""
-        return title_of(self.source or str(self.document or self.entry.id), self.heading_path)
+        name = self.source or str(self.document or self.entry.id)
+        return Title(name, self.heading_path).contained
 
     @property
     def rendered(self) -> str:

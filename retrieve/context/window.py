@@ -14,8 +14,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ibidem.objects.record import record
+from ibidem.retrieve.query.options import CUT, EXCERPT, STOP
 
-CUT, EXCERPT, SKIP, STOP = "cut", "excerpt", "skip", "stop"
 CUT_SHARE = 2
 """Where candidates are cut, none takes more of a budget than one part in this many."""
 
@@ -181,6 +181,7 @@ def decisions(
     cut: Callable[[int, int], bool],
     fill: bool = False,
     enough: bool = False,
+    refuse: Callable[[int], str | None] | None = None,
 ) -> Iterator[tuple[int, str | None, int | None]]:
     """Yields of each of `count` candidates whether it is taken: (position, None, cost), or why not:
     (position, reason, cost or None if it was not computed). What is yielded stays so.
@@ -191,8 +192,8 @@ def decisions(
 
     Args:
         count: the number of candidates, in rank order.
-        cost: the cost of one; called once for each, in order, and not for those that come too late
-            to be taken.
+        cost: the cost of one; called once for each, in order, and not for those that are refused or
+            come too late to be taken.
         limit: the most candidates that are taken.
         budget: the most that they may cost together, None for any cost.
         overflow: `skip` one that does not fit, because later ones may still fit; `stop` there;
@@ -203,24 +204,33 @@ def decisions(
         fill: whether a candidate is also charged what those after it do not need.
         enough: whether one of which nothing would be left is charged the least with which something
             is.
+        refuse: returns why one is left out in any case, None if it is not; asked in order.
     """
-    costs: list[int] = []
+    costs: dict[int, int] = {}
+    refused: list[str | None] = []
 
     def cost_of(index: int) -> int:
-        while len(costs) <= index:
-            costs.append(cost(len(costs)))
+        if index not in costs:
+            costs[index] = cost(index)
         return costs[index]
+
+    def refusal(index: int) -> str | None:
+        while refuse is not None and len(refused) <= index:
+            refused.append(refuse(len(refused)))
+        return refused[index] if refused else None
 
     def share(index: int, rest: int, budget: int) -> int:
         half = -(-budget // CUT_SHARE)
         if not fill:
             return half
-        last = count if limit is None else min(count, index + limit - taken_count)
+        wanted = count if limit is None else limit - taken_count - 1
         later = 0
-        for other in range(index + 1, last):
-            if later >= rest - half:
+        for other in range(index + 1, count):
+            if later >= rest - half or not wanted:
                 break
-            later += cost_of(other)
+            if refusal(other) is None:
+                later += cost_of(other)
+                wanted -= 1
         return max(half, rest - later)
 
     used, taken_count, is_stopped = 0, 0, False
@@ -230,6 +240,9 @@ def decisions(
             continue
         if is_stopped:
             yield index, "budget", None
+            continue
+        if (reason := refusal(index)) is not None:
+            yield index, reason, None
             continue
         tokens = cost_of(index)
         if budget is None or (overflow not in (CUT, EXCERPT) and used + tokens <= budget):

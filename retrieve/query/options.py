@@ -25,12 +25,10 @@ DEFAULT = "the default"
 """The meaning of None for options where None selects the default."""
 LIMIT_OF_PACKS = 5
 """The default of `limit` for packs."""
-ITEMS_FOR_READERS: dict[str, Any] = {"dedupe": "near"}
-"""The options of a question that the command line and the explorer request if nothing else is
+FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near", "headings": "drop"}
+"""The options of items and packs that the command line and the explorer request if nothing else is
 given, as the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table
 hold."""
-FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "headings": "drop"} | ITEMS_FOR_READERS
-"""Likewise for packs."""
 RULES = ("least", "sentences", "fill", "enough", "beside", "titles")
 """The fields of packs that no option sets: the rules of this release. Questions that were recorded
 before lack some, and are answered as they were."""
@@ -637,6 +635,17 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             is_setting=True,
         ),
         Option(
+            "overflow", "str", none="`skip` for items, `cut` for packs",
+            choices=("cut", "skip", "stop", "excerpt"),
+            help="Whether an item or pack over the budget is cut, is skipped, ends the answer, or "
+            "becomes an excerpt around the best match",
+            flag=Flag(
+                "--overflow",
+                "Whether what is over the budget is cut, is skipped, ends the answer, or becomes "
+                "an excerpt around the best match; an excerpt if not given",
+            ),
+        ),
+        Option(
             "dedupe", "str", none="`none` for items, `text` for packs",
             choices=("text", "source", "section", "near", "property", "none"),
             form="dedupe.by",
@@ -659,6 +668,16 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             help="With `property`, the property of the node or its document that is compared",
             flag=Flag(
                 "--dedupe-property", "With --dedupe property, the property that is compared", "NAME"
+            ),
+        ),
+        Option(
+            "headings", "str", "keep", choices=("keep", "drop"),
+            help="Whether the heading of a document or section without text may be an item or a "
+            "pack; kept in packs with `edges`",
+            flag=Flag(
+                "--headings",
+                "Whether the heading of a document or section without text is shown; it is not if "
+                "not given",
             ),
         ),
         Option(
@@ -759,17 +778,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             flag=Flag("--merge"),
         ),
         Option(
-            "overflow", "str", "cut", choices=("cut", "skip", "stop", "excerpt"),
-            form="packs.overflow",
-            help="Whether a pack over the budget is cut, is skipped, ends the answer, or becomes "
-            "an excerpt around the best match",
-            flag=Flag(
-                "--overflow",
-                "Whether a pack over the budget is cut, is skipped, ends the answer, or becomes an "
-                "excerpt around the best match; an excerpt if not given",
-            ),
-        ),
-        Option(
             "rank", "str", "score", choices=("score", "none", "hybrid"), form="packs.rank",
             help="Order of packs: by score, in document order, or 0.7 lexical and 0.3 vector score",
             flag=Flag("--rank"),
@@ -785,16 +793,6 @@ GROUPS: dict[str, tuple[Option, ...]] = {
             "nodes_max", "int", none=_ANY, low=1, high=100_000, form="packs.nodes_max",
             help="Maximal number of nodes per pack",
             flag=Flag("--nodes-max", metavar="N"),
-        ),
-        Option(
-            "headings", "str", "keep", choices=("keep", "drop"), form="packs.headings",
-            help="Whether the heading of a document or section without text may be a pack; kept "
-            "with `edges`",
-            flag=Flag(
-                "--headings",
-                "Whether the heading of a document or section without text may be a pack; it may "
-                "not if not given",
-            ),
         ),
         Option(
             "etypes", "Iterable[str]", **_ETYPES, form="packs.edges.etypes",
@@ -871,11 +869,15 @@ GROUPS: dict[str, tuple[Option, ...]] = {
 """All options, grouped by subject."""
 OPTIONS = {option.name: option for group in GROUPS.values() for option in group}
 """All options by name."""
-OF_REPEATS = ("dedupe", "dedupe_percent", "dedupe_property")
-"""The options about what repeats an earlier item or pack."""
+CUT, EXCERPT, SKIP, STOP = "cut", "excerpt", "skip", "stop"
+"""Values of `overflow`."""
+DROP = "drop"
+"""A value of `headings`."""
+OF_BOTH = ("overflow", "dedupe", "dedupe_percent", "dedupe_property", "headings")
+"""The options about which items are in an answer, which packs have for themselves."""
 PACKS_ALONE = {option.name: option for option in GROUPS["packs"]}
 """The options that only packs have."""
-OF_PACKS = PACKS_ALONE | {name: OPTIONS[name] for name in OF_REPEATS}
+OF_PACKS = PACKS_ALONE | {name: OPTIONS[name] for name in OF_BOTH}
 """The options of the mapping `packs`; no dots, because `Revision.packs` takes them directly."""
 OF_QUERY = {
     name: option

@@ -30,7 +30,18 @@ from ibidem.retrieve.query.form_writer import FormWriter
 from ibidem.retrieve.query.fusion import DAMPED, Fusion, resolve_fusion
 from ibidem.retrieve.query.history import HistoryFilter
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
-from ibidem.retrieve.query.options import DEFAULT, OF_CONVERSATIONS, OF_QUERY, OF_RECALL, default
+from ibidem.retrieve.query.options import (
+    CUT,
+    DEFAULT,
+    DROP,
+    EXCERPT,
+    OF_CONVERSATIONS,
+    OF_QUERY,
+    OF_RECALL,
+    SKIP,
+    STOP,
+    default,
+)
 from ibidem.retrieve.query.predicate import Predicate
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.subquery import (
@@ -112,6 +123,11 @@ class Query:
     dedupe: Dedupe | None = None
     """Which items are left out because they repeat an earlier one; None if none is, and for packs,
     which have their own."""
+    overflow: str | None = None
+    """What becomes of an item over the budget: `cut`, `stop` or `excerpt`; None to skip it, without
+    a budget, and for packs."""
+    headings: str | None = None
+    """`drop` to leave out items that are headings without text; None otherwise, and for packs."""
     coverage_min: int | None = None
     """The share of the text's terms, in permille, below which the items together get a warning."""
     degraded: str | None = None
@@ -308,6 +324,8 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         history=_optional(HistoryFilter.from_form, options["history"]),
         queries=queries,
         dedupe=resolve_dedupe(given, usual=NO_DEDUPE),
+        overflow=_overflow(options),
+        headings=_headings(options["headings"]),
         coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
         passages=(opens_headings and records is None) or None,
         **vectors,
@@ -359,8 +377,12 @@ def _check_seeds(query: Query) -> None:
         )
     if query.packs is not None and query.records is not None:
         raise InvalidInputError("records: got them beside packs, expected one of them")
-    if query.dedupe is not None and (query.packs is not None or query.records is not None):
-        raise InvalidInputError("dedupe: got it beside packs or records, expected items")
+    for name in ("overflow", "dedupe", "headings"):
+        is_of_items = query.packs is None and query.records is None
+        if getattr(query, name) is not None and not is_of_items:
+            raise InvalidInputError(f"{name}: got it beside packs or records, expected items")
+    if query.overflow is not None and query.token_budget is None:
+        raise InvalidInputError("overflow: got it without a token_budget, expected nothing")
     recall = query.recall
     if recall is not None and query.text is None and recall.direct:
         raise InvalidInputError("direct: got it without a text, expected a text that it is about")
@@ -465,6 +487,24 @@ def _passages_of_form(form: object) -> bool:
     return True
 
 
+def _overflow(options: Mapping[str, Any]) -> str | None:
+    """Returns what becomes of an item over the budget, None to skip it or without a budget."""
+    found: str | None = option_checks.option("overflow", options["overflow"])
+    return None if found == SKIP or options["token_budget"] is None else found
+
+
+def _headings(value: object) -> str | None:
+    return DROP if option_checks.option("headings", value) == DROP else None
+
+
+def _overflow_of_form(form: object) -> str:
+    return checks.choice("overflow", form, (CUT, STOP, EXCERPT))
+
+
+def _headings_of_form(form: object) -> str:
+    return checks.choice("headings", form, (DROP,))
+
+
 def _dedupe_of_form(form: object) -> Dedupe | None:
     return resolve_dedupe(options_of_form(form, usual=NO_DEDUPE), usual=NO_DEDUPE)
 
@@ -549,7 +589,9 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "viewer": Viewer.from_form,
     "history": HistoryFilter.from_form,
     QUERIES: questions_of_form,
+    "overflow": _overflow_of_form,
     "dedupe": _dedupe_of_form,
+    "headings": _headings_of_form,
     "coverage_min": partial(option_checks.option, "coverage_min"),
     "passages": _passages_of_form,
     "degraded": partial(checks.name, "degraded"),

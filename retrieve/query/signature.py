@@ -51,9 +51,11 @@ class SharedOptions(TypedDict, total=False):
     token_budget: int | None
     depth: int
     limit: int | None
+    overflow: str | None
     dedupe: str | None
     dedupe_percent: int
     dedupe_property: str | None
+    headings: str
     coverage_min: int | None
     viewer: Viewer | None
 

@@ -11,7 +11,7 @@ from ibidem import Answer, DropReason, Item, NodeId, NotFoundError
 from ibidem.pages import answer as answer_page
 from ibidem.pages.html import Links, code, facts, linked, number
 from ibidem.pages.prompt import prompt
-from ibidem.retrieve.query.options import FOR_READERS, ITEMS_FOR_READERS
+from ibidem.retrieve.query.options import FOR_READERS
 from ibidem.serve.explorer.form import field, form, given
 from ibidem.serve.explorer.visit import AT, Page, Visit
 
@@ -60,7 +60,7 @@ def answered(revision: Revision | ViewerRevision, found: Answer[Item], links: Li
 def question_options(visit: Visit) -> dict[str, Any]:
     """Returns the options of the question in a query."""
     limit = visit.count("limit", default=LIMIT, high=LIMIT_MAX)
-    options: dict[str, Any] = ITEMS_FOR_READERS | {"limit": limit}
+    options: dict[str, Any] = FOR_READERS | {"limit": limit}
     if visit.text("token_budget"):
         options["token_budget"] = visit.count("token_budget", default=0, high=BUDGET_MAX)
     if visit.text("label"):

@@ -20,7 +20,7 @@ from ibidem.pages import node as node_page
 from ibidem.pages.html import NOWHERE, code, document, facts, render, table
 from ibidem.pages.neighbourhood import neighbourhood
 from ibidem.pages.prompt import prompt
-from ibidem.retrieve.query.options import FOR_READERS, ITEMS_FOR_READERS
+from ibidem.retrieve.query.options import FOR_READERS
 from ibidem.serve.explorer.ask import CONTEXT_TOKENS, answered
 from ibidem.serve.explorer.graph import neighbours
 from ibidem.serve.explorer.history import COMMITS
@@ -58,7 +58,7 @@ def _parts(visit: Visit, question: str) -> Iterator[Part]:
     if not question:
         yield "Nodes", lambda: _nodes(visit)
     else:
-        found = revision.retrieve(question, **ITEMS_FOR_READERS)
+        found = revision.retrieve(question, **FOR_READERS)
         yield "Answer", lambda: answered(revision, found, NOWHERE)
         yield (
             "Context",

@@ -95,7 +95,7 @@ def test_retrieve_by_vector(notes: Run, data: Data, tmp_path: Path):
     data("add", "-", stdin=lines.replace(b'"key": ', b'"summary": "a stone", "key": 1'))
     notes("commit")
     answer = data("retrieve", "--vector", "m=v.npy", "--label", "Memo")
-    assert answer["dropped_counts"]["dedupe"] == 3
+    assert answer["dropped_counts"]["dedupe"] == 0  # the option holds, and memos are no passages
     np.save(tmp_path / "w.npy", np.array([1, 0, 0], np.float32))
     assert "3" in notes("retrieve", "--vector", "m=w.npy", code=2).stderr
     notes("retrieve", "--vector", "other=v.npy", code=2)
@@ -185,7 +185,8 @@ def test_the_best_match_that_does_not_fit_is_named(run: Run, data: Data) -> None
     run("node", "add", "Note", "--summary", "The river is under the bridge.")
     run("commit", "-m", "notes")
     assert data("retrieve", "bridge toll")["items"][0]["id"] == best
-    for command in (("retrieve",), ("packs", "--overflow", "skip")):
+    for name in ("retrieve", "packs"):
+        command = (name, "--overflow", "skip")
         shown = run(*command, "bridge toll", "--budget", "20")
         assert "The river" in shown.stdout
         assert f"the best match, node {best}, did not fit with " in shown.stderr
@@ -193,6 +194,9 @@ def test_the_best_match_that_does_not_fit_is_named(run: Run, data: Data) -> None
         assert "toll" in run(*command, "bridge toll", "--budget", needed).stdout
         assert "best match" not in run(*command, "bridge toll").stderr
         assert "best match" not in run(*command, "bridge toll", "--budget", "1").stderr
+        cut = run(name, "bridge toll", "--budget", "20")
+        assert "bridge toll" in cut.stdout
+        assert "best match" not in cut.stderr
 
 
 def test_show_of_a_path_without_a_document_says_what_it_expects(notes: Run) -> None:

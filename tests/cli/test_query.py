@@ -105,12 +105,11 @@ def test_traverse_walks_and_says_where_it_ends(folder: Path) -> None:
 
 
 def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
-    plain = asked(folder, "retrieve", "retry backoff", "--dedupe", "none")
+    plain = asked(folder, "retrieve", "retry backoff")
     order = [item["id"] for item in plain["items"]]
     assert len(order) == 5
-    whole = asked(folder, "retrieve", "retry", "--as-of", "1991", "--dedupe", "none")
-    assert len(whole["items"]) == 2
-    diverse = asked(folder, "retrieve", "retry backoff", "--mmr", "0.3", "--dedupe", "none")
+    assert len(asked(folder, "retrieve", "retry", "--as-of", "1991")["items"]) == 2
+    diverse = asked(folder, "retrieve", "retry backoff", "--mmr", "0.3")
     assert [item["id"] for item in diverse["items"]] != order
     edges = asked(folder, "retrieve", "retry", "--adjacency", "1")
     assert "cites -> " in edges["items"][0]["rendered"] + edges["items"][1]["rendered"]
@@ -120,17 +119,26 @@ def test_options_after_the_lanes_reach_the_answer(folder: Path) -> None:
     assert wrong["message"].startswith("--estimator: ")
 
 
-def test_what_repeats_an_item_is_left_out_and_counted(folder: Path) -> None:
-    """Of the two papers with one text, the better one stays; without a question, all are listed."""
-    once = asked(folder, "retrieve", "retry backoff")
-    assert len(once["items"]) == 4
-    assert once["dropped_counts"] == {"budget": 0, "dedupe": 1, "limit": 0}
-    assert [one["reason"] for one in once["dropped"]] == ["dedupe"]
-    assert "4 items, 23 tokens, 1 repetition left out" in text(folder, "retrieve", "retry backoff")
-    assert "(1 by dedupe)" in text(folder, "retrieve", "retry backoff", "--explain")
-    assert len(asked(folder, "retrieve", "--label", "Paper")["items"]) == 5
-    years = ("--dedupe", "property", "--dedupe-property", "year")
-    assert len(asked(folder, "retrieve", "retry backoff", *years)["items"]) == 5
+def test_what_repeats_an_item_is_left_out_and_counted(run: Any, tmp_path: Path) -> None:
+    """Without a question, all are listed; nodes that are no passages stay, whatever their text."""
+    text = "A parcel from the mill arrives on Monday.\n"
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(f"# Parcels\n\n{text}\n## Parcel\n", "utf-8")
+    run("init")
+    run("add", ".")
+    for kind in ("Person", "Place"):
+        run("node", "add", kind, "--summary", "parcel")
+    run("commit", "-m", "m")
+    once = json.loads(run("retrieve", "parcel", "--json").stdout)
+    assert once["dropped_counts"] == {"budget": 0, "dedupe": 1, "headings": 2, "limit": 0}
+    assert sorted(one["reason"] for one in once["dropped"]) == ["dedupe", "headings", "headings"]
+    assert len(once["items"]) == 3
+    assert "3 items, 15 tokens, 1 repetition left out" in run("retrieve", "parcel").stdout
+    assert "1 by dedupe, 2 by headings" in run("retrieve", "parcel", "--explain").stdout
+    listed = json.loads(run("retrieve", "--label", "Passage", "--json").stdout)
+    assert len(listed["items"]) == 2
+    every = ("--dedupe", "none", "--headings", "keep")
+    assert len(json.loads(run("retrieve", "parcel", *every, "--json").stdout)["items"]) == 6
 
 
 def test_a_limit_means_the_same_everywhere(data, run, notes):

@@ -19,7 +19,7 @@ from ibidem.objects.text import text_digest
 
 from . import recall
 from .graph import unknown_types
-from .repeats import repeats, shared
+from .repeats import is_bare, repeats, shared
 from .shown import edge_lines, estimate, render
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def pack(
     opinions = {key: [rank, score, 0.0] for rank, (key, score) in enumerate(given, 1)}
     items: list[dict[str, Any]] = []
     drops: list[list[Any]] = []
-    counts = {"limit": 0, "budget": 0, **({"dedupe": 0} if "dedupe" in form else {})}
+    counts = {"limit": 0, "budget": 0}
+    counts |= {name: 0 for name in ("dedupe", "headings") if name in form}
     earlier: list[Any] = []
     used = stale = 0
     for score, key in ranking:
@@ -58,6 +59,10 @@ def pack(
         if form["token_budget"] is not None and used + tokens > form["token_budget"]:
             counts["budget"] += 1
             drops.append([key, "budget", tokens, score])
+            continue
+        if "headings" in form and is_bare(world, view, key):
+            counts["headings"] += 1
+            drops.append([key, "headings", None, score])
             continue
         if "dedupe" in form:
             mine = shared(world, form["dedupe"], view, key)

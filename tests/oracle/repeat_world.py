@@ -32,6 +32,8 @@ def repeated(rng: random.Random, facts: Facts) -> Facts:
             node = replace(node, summary=" ".join(rng.choices(SENTENCES, k=rng.choice((1, 1, 2)))))
         if rng.random() < 0.4:
             node = replace(node, ntype=rng.choice(("Document", "Section", "Section")))
+        if rng.random() < 0.3:
+            node = replace(node, key=("section", [bytes(16), bytes(32), 0]))
         if rng.random() < 0.5:
             node = replace(node, props={**node.props, "story": rng.choice((1, 1.0, "1", None))})
         nodes.append(node)
@@ -44,6 +46,8 @@ def random_repeat_options(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.8 or not {"text", "vector", "sparse"} & set(options):
         options["text"] = rng.choice(("queue", "retry lock", "queue lock retry"))
     options["limit"] = rng.choice((None, None, 2, 5))
+    if rng.random() < 0.4:
+        options["headings"] = "drop"
     return options | rng.choice(
         (
             {"dedupe": "near"},

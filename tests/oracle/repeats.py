@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import dag_cbor
 
+from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
 
 from .shown import render
@@ -21,6 +22,7 @@ def repeats(rule: dict[str, Any], earlier: list[Any], mine: Any) -> bool:
     """Whether a node, by what it shares, repeats one of the items before it, by what they share."""
     if rule["by"] == "near":
         percent = rule["percent"]
+        earlier = [] if mine is None else [one for one in earlier if one is not None]
         return any(100 * len(one & mine) >= percent * len(one | mine) for one in earlier)
     return mine is not None and mine in earlier
 
@@ -39,12 +41,12 @@ def runs(world: World, key: bytes) -> set[tuple[str, ...]]:
 
 def shared(world: World, rule: dict[str, Any], view: set[bytes], key: bytes) -> Any:
     """Returns what a node has in common with one that repeats it; None for nothing."""
-    if rule["by"] == "near":
-        return runs(world, key)
-    if rule["by"] == "text":
-        return words(world, key)
     document = top_of(world, view, key)
     homes = walked(world, view, document).get(key)
+    if rule["by"] in ("near", "text"):
+        if homes is None or key in homes:
+            return None
+        return runs(world, key) if rule["by"] == "near" else words(world, key)
     if rule["by"] == "property":
         for one in (key,) if homes is None else (key, document):
             if rule["property"] in world.nodes[one][1].props:
@@ -55,6 +57,14 @@ def shared(world: World, rule: dict[str, Any], view: set[bytes], key: bytes) -> 
     sections = (one for one in homes if world.nodes[one][1].ntype == "Section")
     own = next((one for one in sections if world.nodes[one][1].summary), document)
     return own if rule["by"] == "section" else document
+
+
+def is_bare(world: World, view: set[bytes], key: bytes) -> bool:
+    """Whether a node is a document or section of ingest without a passage below it."""
+    node = world.nodes[key][1]
+    if node.ntype not in ("Document", "Section") or document_of(node) is None:
+        return False
+    return key not in walked(world, view, top_of(world, view, key))
 
 
 def top_of(world: World, view: set[bytes], key: bytes) -> bytes:

@@ -16,10 +16,10 @@ from ibidem.retrieve.access.policy import TrustPolicy, Viewer
 from ibidem.retrieve.query.options import (
     GROUPS,
     LIMIT_OF_PACKS,
+    OF_BOTH,
     OF_CONVERSATIONS,
     OF_PACKS,
     OF_QUERY,
-    OF_REPEATS,
     OPTIONS,
     PACKS_ALONE,
     TIMES_OF_RECORDS,
@@ -70,6 +70,7 @@ FORMS += [
     *(resolve(Config(), text="a", **needed).form() for needed in NEEDED.values()),
 ]
 FORMS.append(resolve(Config(), text="a", packs={"headings": "drop"}).form())
+FORMS.append(resolve(Config(), text="a", headings="drop", overflow="stop", token_budget=1).form())
 FORMS += [  # penalties are written only where one is not the default
     resolve(Config(), text="words", feedback={name: 7}).form() for name in ("up", "down")
 ]
@@ -94,11 +95,11 @@ def given(option: Option, value: object) -> dict[str, Any]:
     """Returns a question with one option of this value, and what it needs."""
     mapping, _, key = option.name.rpartition(".")
     base = OTHER if option.name in ("hops", "fanout", "etypes", "direction") else FULL
-    if option.name in OF_REPEATS:
+    if option.name in OF_BOTH:
         needed = NEEDED.get(option.name, {})
         if (option.name, value) == ("dedupe", "property"):
             needed = {"dedupe_property": "a"}
-        return {**ITEMS, **needed, option.name: value}
+        return {**ITEMS, "token_budget": 7, **needed, option.name: value}
     if option.name in OF_PACKS:
         return {**base, "packs": {**base["packs"], option.name: value}}
     if mapping == "sources":

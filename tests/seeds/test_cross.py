@@ -19,7 +19,7 @@ from ibidem.objects.child import Child
 from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError
 from ibidem.retrieve.context.option import EdgeWalk, PackOptions
-from ibidem.retrieve.query.options import OF_QUERY, OF_RECALL, OF_REPEATS, OPTIONS
+from ibidem.retrieve.query.options import OF_BOTH, OF_QUERY, OF_RECALL, OPTIONS
 
 from .test_search import run
 from .texts import COMMITTED, clock, paragraphs, repository, write
@@ -338,7 +338,10 @@ def test_x13_defaults_in_the_pages_are_those_in_use():
     rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", page, re.MULTILINE))
     form = {**EdgeWalk().form(), **PackOptions().form()}
     del form["edges"]
-    form |= {name: OPTIONS[name].default for name in OF_REPEATS} | {"dedupe": "text"}
+    form |= {name: OPTIONS[name].default for name in OF_BOTH} | {
+        "dedupe": "text",
+        "overflow": "cut",
+    }
     assert rows == {name: repr(value) for name, value in {**form, "limit": 5}.items()}
 
 

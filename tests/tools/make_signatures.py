@@ -15,8 +15,8 @@ from pathlib import Path
 from ibidem.repo.event_log import SPACE_DEFAULT
 from ibidem.repo.retrieval import records
 from ibidem.retrieve.query.options import (
+    OF_BOTH,
     OF_PACKS,
-    OF_REPEATS,
     OPTIONS,
     PACKS_ALONE,
     Option,
@@ -36,7 +36,7 @@ FILES = (
     "repo/union.py",
 )
 NOT_OF_RECORDS = frozenset(
-    ("adjacency", "direct", "estimator", "label", "metadata", "strict", *OF_REPEATS)
+    ("adjacency", "direct", "estimator", "label", "metadata", "strict", *OF_BOTH)
 )
 """Options of `retrieve` that would have no effect on records, or have another name there."""
 BLOCK = re.compile(r"( +)# options: (\w+)\n(.*?) +# end of options\n", re.DOTALL)
@@ -94,7 +94,7 @@ SETS: dict[str, dict[str, str]] = {
         name: text
         for name, text in RETRIEVE.items()
         if name not in ("label", "where", "limit", "as_of", "depth", "estimator")
-        and name not in ("viewer", "token_budget")
+        and name not in ("viewer", "token_budget", "overflow")
     },
 }
 

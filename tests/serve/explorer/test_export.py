@@ -4,6 +4,7 @@ import pytest
 from tests.pages.reading import check_inert, read
 
 import ibidem
+from ibidem.retrieve.query.options import FOR_READERS
 from ibidem.serve.explorer import export as module
 from ibidem.serve.explorer.export import export
 
@@ -17,7 +18,7 @@ def test_the_file_has_the_answer_its_sources_and_the_history(repo: ibidem.Reposi
     assert [one.words for one in page.all("h2")][:2] == ["What this file contains", "Answer"]
     assert "seventy times" in page.words
     assert "update the limits" in page.words
-    assert str(repo.retrieve(QUESTION, dedupe="near").cid) in page.words
+    assert str(repo.retrieve(QUESTION, **FOR_READERS).cid) in page.words
     assert not page.all("script")
     assert not page.all("link")
     assert [a.attributes["href"] for a in page.all("a")] == ["#content"]

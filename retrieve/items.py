@@ -1,0 +1,199 @@
+"""Which nodes of a ranking are items where the query has options about that: without headings and
+without what repeats an item, and under a budget cut to what fits of them, or to an excerpt around
+the best match, so that more budget never gives less.
+
+An item is then fitted as the pack that it alone would be, with its title, which is shown above it.
+
+Spec: retrieval 8.4, 8.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ibidem.index.analysis import home_of
+from ibidem.objects.location import document_of
+from ibidem.objects.node import Node
+from ibidem.retrieve.answer.drops import DropReason
+from ibidem.retrieve.answer.render import render
+from ibidem.retrieve.budget import Packed, Refuse, Skipped, Taken, packed_of
+from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt, focus_of
+from ibidem.retrieve.context.option import PART_TOKENS_MIN
+from ibidem.retrieve.context.sequence import Spot, sequences_of
+from ibidem.retrieve.context.window import decisions
+from ibidem.retrieve.deduplication import Key, KeyIndex, folded, key_of
+from ibidem.retrieve.heading import containers_of
+from ibidem.retrieve.lexical.words import query_symbols
+from ibidem.retrieve.pipeline import Ranked
+from ibidem.retrieve.query.dedupe import NEAR, SAME_TEXT, Dedupe
+from ibidem.retrieve.query.options import DROP, EXCERPT
+from ibidem.retrieve.titles import title_of_node, title_of_part
+
+
+class ItemFilter:
+    """Leaves nodes out of the items that repeat one before them, or are headings without text."""
+
+    def __init__(self, found: Ranked) -> None:
+        """Takes the ranking of a query, and what reads its nodes."""
+        query, self._view = found.scope.query, found.scope.view
+        self._dedupe = query.dedupe
+        self._ordinals = found.ranking.ordinals
+        self._reader = found.reader
+        self._keys = KeyIndex(None if query.dedupe is None else query.dedupe.percent)
+        self._containers = containers_of(self._view)
+        self._sections = self._view.snapshot.label("Section")
+        self._drops_headings = query.headings == DROP
+        self.reasons = tuple(
+            reason
+            for reason, is_used in (
+                (DropReason.DEDUPE, query.dedupe is not None),
+                (DropReason.HEADINGS, self._drops_headings),
+            )
+            if is_used
+        )
+        """Why it may leave a node out."""
+
+    def refuse(self, index: int, node: Node) -> DropReason | None:
+        """Returns why a node, at an index of the ranking, is left out; None if it is an item."""
+        ordinal = int(self._ordinals[index])
+        position = sequences_of(self._view, self._view.members).find(ordinal)
+        is_bare = position is None and ordinal in self._containers
+        if self._drops_headings and is_bare and document_of(node) is not None:
+            return DropReason.HEADINGS
+        if self._dedupe is None:
+            return None
+        key = self._key(self._dedupe, ordinal, position, node)
+        if self._keys.find(key) is not None:
+            return DropReason.DEDUPE
+        self._keys.add(key)
+        return None
+
+    def _key(self, dedupe: Dedupe, ordinal: int, position: Spot | None, node: Node) -> Key | None:
+        is_passage = position is not None and position.passage == ordinal
+        if dedupe.by in (NEAR, SAME_TEXT) and not is_passage:
+            return None  # nodes apart from documents may be of one name; so may sections
+        return key_of(
+            dedupe,
+            ordinal,
+            position,
+            lambda: folded([self._reader.text(node) or render(node, "")]),
+            lambda one: node if one == ordinal else self._read(one),
+            self._sections,
+        )
+
+    def _read(self, ordinal: int) -> Node:
+        (cid,) = self._view.snapshot.node_cids(np.array([ordinal], np.uint32))
+        return self._reader.load(cid)
+
+
+def pack_whole_or_cut(
+    found: Ranked, *, refuse: Refuse | None, reasons: Iterable[DropReason]
+) -> Packed:
+    """Returns the nodes that fit the budget of the query, the others cut or left out by its option
+    `overflow`; the arguments are those of `budget.pack`."""
+    query, ranking = found.scope.query, found.ranking
+    assert query.overflow is not None, "BUG: a query that skips what does not fit"
+    items = _Items(found)
+    taken: list[Taken] = []
+    skipped: list[Skipped] = []
+    rest = len(ranking), DropReason.LIMIT
+    known = [reason.value for reason in reasons]
+    for index, reason, tokens in decisions(
+        len(ranking),
+        items.cost,
+        limit=query.limit,
+        budget=query.token_budget,
+        overflow=query.overflow,
+        cut=items.cut,
+        fill=True,
+        enough=True,
+        refuse=None if refuse is None else lambda index: refuse(index, items.node(index)),
+    ):
+        if reason is None:
+            taken.append(items.take(index))
+        elif tokens is None and reason not in known:
+            rest = index, DropReason(reason)
+            break
+        else:
+            skipped.append((index, DropReason(reason), tokens))
+    return packed_of(ranking, taken, skipped, rest, reasons)
+
+
+class _Items:
+    """The nodes of a ranking as items, read when they are needed."""
+
+    def __init__(self, found: Ranked) -> None:
+        self._found = found
+        self._whole: dict[int, tuple[str, Taken]] = {}
+        self._cut: dict[int, Taken] = {}
+
+    def node(self, index: int) -> Node:
+        """Returns the node at an index of the ranking."""
+        return self._item(index)[1].node
+
+    def cost(self, index: int) -> int:
+        """Returns the tokens of a whole item with its title."""
+        return self._item(index)[1].tokens
+
+    def take(self, index: int) -> Taken:
+        """Returns an item, or what was cut of it."""
+        return self._cut.get(index) or self._item(index)[1]
+
+    def cut(self, index: int, tokens: int) -> bool:
+        """Cuts an item to that many tokens; returns whether enough is left of it."""
+        title, one = self._item(index)
+        text, is_first = one.rendered, not index
+
+        def is_fit(*ranges: Range) -> bool:
+            return self._tokens(title, _text_of(text, ranges)) <= tokens
+
+        query = self._found.scope.query
+        if query.overflow == EXCERPT:
+            focus = focus_of(
+                text,
+                query.text or "",
+                home_of(one.node.props, self._found.scope.view.snapshot.config.analyser),
+                query_symbols(query),
+                sentences=True,
+                accents=query.match.accents,
+            )
+            shown = _text_of(text, excerpt(text, focus, is_fit, sentences=True, whole=not is_first))
+        else:
+            shown = clipped_text(
+                text, lambda some: is_fit((0, len(some))), sentences=True, whole=not is_first
+            )
+        estimate = self._found.reader.estimator.estimate
+        if not shown or (not is_first and estimate(shown) < PART_TOKENS_MIN):
+            return False
+        self._cut[index] = one._replace(rendered=shown, tokens=self._tokens(title, shown))
+        return True
+
+    def _item(self, index: int) -> tuple[str, Taken]:
+        if index not in self._whole:
+            cid = self._found.ranking.cid(index)
+            node, rendered, _ = self._found.reader.read(cid)
+            title = self._title(int(self._found.ranking.ordinals[index]), node)
+            tokens = self._tokens(title, rendered)
+            self._whole[index] = title, Taken(index, cid, node, rendered, tokens)
+        return self._whole[index]
+
+    def _title(self, ordinal: int, node: Node) -> str:
+        view = self._found.scope.view
+
+        def read(one: int) -> Node:
+            (cid,) = view.snapshot.node_cids(np.array([one], np.uint32))
+            return self._found.reader.load(cid)
+
+        found = title_of_part(view.snapshot, view.members, ordinal, read) or title_of_node(node)
+        return "" if found is None else found.contained
+
+    def _tokens(self, title: str, text: str) -> int:
+        estimate = self._found.reader.estimator.estimate
+        return estimate(f"{title}\n{text}" if title else text)
+
+
+def _text_of(text: str, ranges: Iterable[Range]) -> str:
+    """Returns some ranges of a text, each on lines of its own."""
+    return "\n".join(text[start:stop] for start, stop in ranges)
