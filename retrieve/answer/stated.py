@@ -59,6 +59,11 @@ _OF_INGEST = frozenset(
 _BORDER = re.compile(r"^=+(?: +=+)+ *$")
 _PARTS = re.compile(r"\n[ \t]*\n")
 _MARKUP = re.compile(r"[`*]+")
+_NOTHING = re.compile(
+    r"[-?.\u2013\u2014\u2026 ]*|(?:n/a|n\.a|tba|tbd|todo|unknown|see (?:above|below))\.?|.*~~.*",
+    re.IGNORECASE,
+)
+"""Values that say nothing, and those of which a part is struck out."""
 
 Words = tuple[str, ...]
 _Statement = tuple[str, str, str]
@@ -96,7 +101,8 @@ def stated(question: str, nodes: Iterable[Node]) -> Stated | None:
     found: dict[str, Stated] = {}
     for node in nodes:
         for named, name, value in _statements(node, attribute, subject):
-            if shown := _plain(value):
+            shown = _plain(value)
+            if _NOTHING.fullmatch(shown) is None:
                 one = Stated(shown, _plain(name), _plain(named), node.id)
                 found.setdefault(shown.casefold(), one)
     (only,) = found.values() if len(found) == 1 else (None,)
