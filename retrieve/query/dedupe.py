@@ -64,6 +64,10 @@ def resolve_dedupe(given: Mapping[str, object], *, usual: str) -> Dedupe | None:
         percent = given.get("dedupe_percent", default("dedupe_percent"))
         return Dedupe(by, percent=option_checks.option("dedupe_percent", percent))
     if by == PROPERTY:
+        if given.get("dedupe_property") is None:
+            raise InvalidInputError(
+                "dedupe: got 'property' alone, expected it with dedupe_property, its name"
+            )
         return Dedupe(by, property=checks.name("dedupe_property", given.get("dedupe_property")))
     return Dedupe(by)
 

@@ -98,7 +98,8 @@ def test_a_rule_without_an_effect_is_refused(repo):
         ({"dedupe_percent": 70}, "dedupe_percent"),
         ({"dedupe": "near", "dedupe_percent": 0}, "dedupe_percent"),
         ({"dedupe": "near", "dedupe_property": "a"}, "dedupe_property"),
-        ({"dedupe": "property"}, "dedupe_property"),
+        ({"dedupe": "property"}, "dedupe"),
+        ({"dedupe": "property", "dedupe_property": ""}, "dedupe_property"),
     ):
         with pytest.raises(InvalidInputError, match=f"^{field}: "):
             repo.retrieve("needle", **options)
