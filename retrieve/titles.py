@@ -1,7 +1,7 @@
 """Titles of what no path of a document names: the thread and the number of a message, what a fact
 is about, and the document of a part that has no place in it now.
 
-Spec: packs 7.
+Spec: packs 7.4.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ibidem.objects.printable import moment, one_line
 from ibidem.retrieve.answer.render import contain
 from ibidem.retrieve.protocol import Snapshot
 
+_CHARS_MAX = 60
+"""Code points of a name or of what a node is about; of a longer text the beginning is shown."""
 IN_CONFLICT = "in another version"
 """The last heading of a part that only another version of a document in conflict has."""
 
@@ -87,7 +89,7 @@ def name_of(node: Node) -> str | None:
 
 def clipped(text: str) -> str:
     """Returns a text, or the beginning of a long one and an ellipsis."""
-    return text if len(text) <= HEADING_WIDTH else text[: HEADING_WIDTH - 1].rstrip() + "\u2026"
+    return text if len(text) <= _CHARS_MAX else text[: _CHARS_MAX - 1].rstrip() + "\u2026"
 
 
 def title_of_part(
