@@ -271,6 +271,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "rerank_text": ({"rerank": Failing()}, {}),
     "rerank_depth": ({"rerank": Failing()}, {}),
     "mmr": ({"text": "red needle"}, {"mmr": {"lambda": 0.0}}),
+    **dict.fromkeys(("dedupe", "dedupe_percent", "dedupe_property", "headings"), ({}, {})),
     "estimator": ({}, {}),
     "packs": ({}, {}),
     "records": ({}, {}),
@@ -281,7 +282,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "window_chars": ({}, {"window_chars": 0}),
     "merge": ({"per_hit_neighbors": 3}, {"merge": "coalesce"}),
     "overflow": (
-        {"text": "red needle", "token_budget": 23, "per_hit_neighbors": 0},
+        {"text": "red needle", "token_budget": 12, "per_hit_neighbors": 0},
         {"overflow": "stop"},
     ),
     "rank": ({}, {"rank": "none"}),
@@ -293,8 +294,12 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "fanout": (EDGES, {"fanout": 1}),
 }
 """By option, what it is added to, and a value that makes a difference."""
-ELSEWHERE = {"rerank_text", "rerank_depth", "estimator", "packs", "records", "viewer", "history"}
-"""Tested with rerankers, policies and histories of their own, or is every test of its kind."""
+ELSEWHERE = {
+    *("rerank_text", "rerank_depth", "estimator", "packs", "records", "viewer", "history"),
+    *("dedupe", "dedupe_percent", "dedupe_property", "headings"),
+}
+"""Tested with rerankers, policies, histories and copies of their own, or is every test of its
+kind."""
 OF_PACKS = {*PackOptions().form(), *EdgeWalk().form()} - {"edges"}
 
 

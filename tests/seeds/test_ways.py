@@ -102,7 +102,9 @@ def remembered() -> Any:
             tx.set_vector(one, model="m", vector=[0.1, place / 3.0, 0.5])
             tx.add_edge(made[0], "supports", one)
             tx.add_edge(made[1], "cites", one)
-        for place, text in enumerate(("twin one two three four", "twin one two three five")):
+        twins = ("twin one two three four", "twin one two three five")
+        ibidem.ingest_text(tx, "\n\n".join(twins), path="twins.txt")
+        for place, text in enumerate(twins):
             tx.add_node("Fact", summary=text, key=f"t{place}")
             tx.add_node("Fact", summary="long and " * (20 + 90 * place), key=f"l{place}")
         ibidem.ingest_text(tx, "# Bare\n", path="bare.md")
