@@ -8,7 +8,7 @@ on, unless one says where it starts.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ibidem.ingest.archive import Archive
 from ibidem.ingest.extraction import one_line
@@ -47,22 +47,22 @@ class Numbering:
         self._starts: dict[str, dict[int, int]] = {}
         self._counts: dict[str, dict[int, int]] = {}
         """The number of the last item, by the kind of its list and its level."""
-        for part in archive.xml(_PART).walk() if _PART in archive else ():
+        lists = archive.xml(_PART).find("w:numbering") if _PART in archive else None
+        for part in () if lists is None else lists.children:
+            if isinstance(part, str):
+                continue
             if part.tag == "w:abstractnum":
                 kind = part.attributes.get("w:abstractnumid", "")
                 self._levels[kind] = {
-                    integer(level, "w:ilvl"): _level(level)
-                    for level in part.walk()
-                    if level.tag == "w:lvl"
+                    integer(level, "w:ilvl"): _level(level) for level in _below(part, "w:lvl")
                 }
             elif part.tag == "w:num":
                 name = part.attributes.get("w:numid", "")
                 self._kinds[name] = _value(part, "w:abstractnumid")
                 self._starts[name] = {
                     integer(one, "w:ilvl"): integer(start, "w:val")
-                    for one in part.walk()
-                    if one.tag == "w:lvloverride"
-                    and (start := one.find("w:startoverride")) is not None
+                    for one in _below(part, "w:lvloverride")
+                    for start in _below(one, "w:startoverride")
                 }
 
     def mark(self, name: str, level: int) -> str:
@@ -81,9 +81,8 @@ class Numbering:
         counts[level] = counts.get(level, levels[level].start - 1) + 1
         for deeper in [at for at in counts if at > level]:
             del counts[deeper]
-        return one_line(
-            _NUMBER.sub(lambda found: _shown(found, levels, counts), levels[level].form)
-        )
+        form = levels[level].form
+        return one_line(_NUMBER.sub(lambda found: _shown(found, levels, counts), form)) or "-"
 
 
 def integer(part: Element, name: str) -> int:
@@ -116,14 +115,17 @@ def _shown(found: re.Match[str], levels: Mapping[int, _Level], counts: Mapping[i
 
 
 def _level(part: Element) -> _Level:
-    start = part.find("w:start")
     return _Level(
         _value(part, "w:numfmt"),
         _value(part, "w:lvltext")[:_FORM_CHARS_MAX],
-        0 if start is None else integer(start, "w:val"),
+        next((integer(start, "w:val") for start in _below(part, "w:start")), 0),
     )
 
 
 def _value(part: Element, tag: str) -> str:
-    element = part.find(tag)
-    return "" if element is None else element.attributes.get("w:val", "")
+    return next((one.attributes.get("w:val", "") for one in _below(part, tag)), "")
+
+
+def _below(part: Element, tag: str) -> Iterator[Element]:
+    """Yields the children of a name; walks of all that is below would read it once a level."""
+    return (one for one in part.children if isinstance(one, Element) and one.tag == tag)

@@ -40,6 +40,8 @@ _STYLES_MAX = 20
 """The most styles of which each is based on the next."""
 _COLUMNS_MAX = 63
 """The most columns of a table in Word."""
+_SLIDE_ROWS_MAX = 75
+"""The most rows that PowerPoint gives a table."""
 _PROPS = {"dc:creator": "author", "dcterms:modified": "date"}
 _REFERENCES = {"w:footnotereference": "footnote", "w:endnotereference": "endnote"}
 _DROPPED = frozenset({"w:del", "w:movefrom", "mc:fallback"})
@@ -171,7 +173,8 @@ def _write_slide_table(writer: Writer, table: Element) -> None:
             if text := " ".join(paragraphs(cell)).strip():
                 cells[column] = text
                 right = column + _count(cell, "gridspan") - 1
-                merged[number, column] = number + _count(cell, "rowspan") - 1, right
+                height = min(_count(cell, "rowspan"), _SLIDE_ROWS_MAX)
+                merged[number, column] = number + height - 1, right
                 has_number |= is_number(text) and right == column
         rows.append(Row(number, cells, has_number))
     write_whole_table(writer, filled(rows, merged), width)
@@ -254,7 +257,9 @@ def _write_table(writer: Writer, table: Element, links: dict[str, str]) -> None:
             above = open_cells.pop(column, None)
             first = number, column
             if merge is not None:
-                if above and not text and merge.attributes.get("w:val") != "restart":
+                is_below = above is not None and merged[above][0] == number - 1
+                is_first = text or merge.attributes.get("w:val") == "restart"
+                if above is not None and is_below and not is_first:
                     first = above
                 open_cells[column] = first
             if text:

@@ -26,6 +26,8 @@ _CAPTION_CHARS_MAX = 200
 _HEADER_ROWS_MAX = 3
 _SPARSE = 20
 """A table with this many cells for each that has text is written as lines."""
+_WHOLE_CELLS_MIN = 10_000
+"""A table of a text with no more cells is written as a table, however few have text."""
 
 
 @record
@@ -129,13 +131,17 @@ def write_rows(
 
 
 def write_whole_table(writer: Writer, rows: Iterable[Row], width: int) -> None:
-    """Writes a table with all its rows and columns, those without text too.
+    """Writes a table with all its rows and columns, those without text too, unless almost all of a
+    large one are.
 
     Args:
         width: the number of columns, which count from 0.
     """
     body = with_one_header(list(rows))
-    writer.table([row.cells.get(column, "") for column in range(width)] for row in body)
+    if width * len(body) > max(_WHOLE_CELLS_MIN, _SPARSE * sum(len(row.cells) for row in body)):
+        writer.named_rows(row.cells for row in body if row.cells)
+    else:
+        writer.table([row.cells.get(column, "") for column in range(width)] for row in body)
 
 
 def is_number(text: str) -> bool:

@@ -1373,6 +1373,21 @@ def test_a_number_of_an_item_in_letters_is_not_long(reading, style, start, shown
     assert found == [("list", f"{shown} x")]
 
 
+def test_an_item_without_a_shown_number_is_an_item(reading):
+    files = lists_of([[("decimal", "", 1), ("decimal", "%2.", 1)]], (0, ""))
+    body = numbered("one", "1", "0") + numbered("below", "1", "1") + numbered("two", "1", "0")
+    assert parts(reading("a.docx", docx(body, **files))) == [("list", "- one\n  1. below\n- two")]
+
+
+def test_lists_are_not_looked_for_in_lists(reading):
+    """Each level that was nested in others was read once for every one of them."""
+    inner = lists_of([[("decimal", "%1.", 1)]], (0, ""))["word/numbering.xml"]
+    outer = "<w:numbering><w:abstractNum>{}</w:abstractNum></w:numbering>"
+    files = {"word/numbering.xml": outer.format(inner)}
+    data = docx(numbered("one", "1") + numbered("two", "1"), **files)
+    assert parts(reading("a.docx", data)) == [("list", "- one\n- two")]
+
+
 def word_table(*rows):
     """Each row its cells: a text, or a text and the properties of the cell."""
     body = ""
@@ -1406,6 +1421,22 @@ def test_merged_cells_of_a_table_in_word_keep_values_below_their_header(reading)
     wide = word_table([("a", '<w:gridSpan w:val="99999999"/>'), ("b", '<w:gridSpan w:val="0"/>')])
     (found,) = parts(reading("a.docx", wide))
     assert found[1].count("---") == 64
+    data = word_table(["a", "b"], [("x", DOWN), "1"], [], [("", ON), "2"])
+    table = "| a | b |\n|---|---|\n| x | 1 |\n|  |  |\n|  | 2 |"
+    assert parts(reading("a.docx", data)) == [("table", table)]
+
+
+def test_a_table_is_no_larger_than_its_document(reading):
+    """A few hundred bytes had gigabytes of cells without text, or of copies of merged cells."""
+    wide = '<w:gridSpan w:val="63"/>'
+    data = word_table([("a", wide)] * 10, *([["b"]] * 30), [])
+    items = "- a | a | a | a | a | a | a | a | a | a\n" + "\n".join(["- a: b"] * 30)
+    assert "\n".join(text for _, text in parts(reading("a.docx", data))) == items
+    cell = '<a:tc rowSpan="99999">{}</a:tc>'.format("<a:p><a:r><a:t>a</a:t></a:r></a:p>")
+    body = f"<a:tr>{cell}</a:tr>" + "<a:tr><a:tc/></a:tr>" * 100
+    data = pptx([f"<p:graphicFrame><a:tbl>{body}</a:tbl></p:graphicFrame>"])
+    rows = [text.count("| a |") for _, text in parts(reading("a.pptx", data))[1:]]
+    assert sum(rows) == 75
 
 
 def test_merged_cells_of_a_slide_are_in_each_of_their_rows(reading):
