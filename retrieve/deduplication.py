@@ -8,7 +8,6 @@ Spec: packs 4.1, retrieval 8.4.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from pyroaring import BitMap
@@ -39,7 +38,7 @@ class KeyIndex:
         self._percent = percent
         self._first: dict[Key, int] = {}
         self._owners: dict[tuple[str, ...], list[int]] = {}
-        self._sizes: list[int] = []
+        self._runs: list[frozenset[tuple[str, ...]]] = []
 
     def find(self, key: Key | None) -> int | None:
         """Returns the position of the first one that stays and is repeated; None if there is
@@ -49,22 +48,25 @@ class KeyIndex:
         if self._percent is None:
             return self._first.get(key)
         assert isinstance(key, frozenset), "BUG: nearly the same texts are compared by runs"
-        common = Counter(index for run in key for index in self._owners.get(run, ()))
-        for index in sorted(common):
-            both = common[index]
-            if 100 * both >= self._percent * (len(key) + self._sizes[index] - both):
+        # A text that this one repeats lacks at most `missing_max` of its runs, so it has one of any
+        # `missing_max + 1` of them: of the rarest, as the others may be in most texts.
+        missing_max = (100 - self._percent) * len(key) // 100
+        rarest = sorted(key, key=lambda run: len(self._owners.get(run, ())))[: missing_max + 1]
+        for index in sorted({at for run in rarest for at in self._owners.get(run, ())}):
+            both = len(key & self._runs[index])
+            if 100 * both >= self._percent * (len(key) + len(self._runs[index]) - both):
                 return index
         return None
 
     def add(self, key: Key | None) -> None:
         """Takes the key of the next one that stays."""
-        at = len(self._sizes)
-        if isinstance(key, frozenset):
-            for run in key:
-                self._owners.setdefault(run, []).append(at)
-        elif key is not None:
+        at = len(self._runs)
+        runs = key if isinstance(key, frozenset) else frozenset()
+        for run in runs:
+            self._owners.setdefault(run, []).append(at)
+        if key is not None and not runs:
             self._first.setdefault(key, at)
-        self._sizes.append(len(key) if isinstance(key, frozenset) else 0)
+        self._runs.append(runs)
 
 
 def key_of(

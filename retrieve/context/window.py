@@ -219,10 +219,11 @@ def decisions(
             refused.append(refuse(len(refused)))
         return refused[index] if refused else None
 
-    def share(index: int, rest: int, budget: int) -> int:
+    def charge(index: int, tokens: int, rest: int, budget: int) -> int:
         half = -(-budget // CUT_SHARE)
-        if not fill:
-            return half
+        most = min(tokens, rest)
+        if not fill or most <= half:
+            return min(most, half)
         wanted = count if limit is None else limit - taken_count - 1
         later = 0
         for other in range(index + 1, count):
@@ -231,7 +232,7 @@ def decisions(
             if refusal(other) is None:
                 later += cost_of(other)
                 wanted -= 1
-        return max(half, rest - later)
+        return min(most, max(half, rest - later))
 
     used, taken_count, is_stopped = 0, 0, False
     for index in range(count):
@@ -249,8 +250,7 @@ def decisions(
             is_taken, charged = True, tokens
         elif overflow in (CUT, EXCERPT):
             # What it may have is charged, not what it has after the cut, which can be less.
-            charged = min(tokens, budget - used)
-            charged = min(charged, share(index, budget - used, budget))
+            charged = charge(index, tokens, budget - used, budget)
             is_taken = tokens <= charged or cut(index, charged)
             if not is_taken and enough:
                 high = min(tokens, budget - used)
