@@ -45,20 +45,19 @@ def title_of_message(node: Node) -> Title | None:
     node."""
     props = node.props
     thread, role = props.get("thread"), props.get("role")
-    numbers = ("ord",) if isinstance(role, str) else ("first", "last")
     if not isinstance(thread, str) or not thread:
         return None
-    if not all(type(props.get(name)) is int for name in numbers):
-        return None
-    return Title(thread, (message_heading(props),))
+    if isinstance(role, str) and role and type(props.get("ord")) is int:
+        return Title(thread, (_heading_of_message(props),))
+    if all(type(props.get(name)) is int for name in ("first", "last")):
+        return Title(thread, (_heading_of_summary(props),))
+    return None
 
 
 def message_heading(props: Mapping[str, Any]) -> str:
     """Returns the number of a message in its thread and who said it, by its properties; of a
     summary, what it is of."""
-    if "role" in props:
-        return f"message {props.get('ord')}, {props['role']}"
-    return f"summary of messages {props.get('first')} to {props.get('last')}"
+    return _heading_of_message(props) if "role" in props else _heading_of_summary(props)
 
 
 def title_of_node(node: Node) -> Title | None:
@@ -118,9 +117,17 @@ def title_of_part(
         if found.ntype == "Section" and found.summary:
             headings.append(found.summary)
     source = None if at == ordinal else node(at).props.get("source")
-    if not isinstance(source, str):
+    if not isinstance(source, str) or not source:
         return None
     return Title(source, (*reversed(headings), *([IN_CONFLICT] if is_other else [])))
+
+
+def _heading_of_message(props: Mapping[str, Any]) -> str:
+    return f"message {props.get('ord')}, {props.get('role')}"
+
+
+def _heading_of_summary(props: Mapping[str, Any]) -> str:
+    return f"summary of messages {props.get('first')} to {props.get('last')}"
 
 
 def _parent_elsewhere(snapshot: Snapshot, visible: BitMap, ordinal: int) -> int | None:

@@ -523,7 +523,7 @@ class _Making:
             return _text(first.props.get("thread")), (message_heading(first.props),)
         top = None if group.sequence is None else self._node(group.sequence.top)[1]
         source = first.ntype if top is None else _text(top.props.get("source"))
-        if not self._whole.titles or (top is not None and source is not None):
+        if not self._whole.titles or (top is not None and source):
             return source, path
         is_one = len(group.members) == 1
         if top is not None:

@@ -208,6 +208,8 @@ def test_titles_of_before_are_types_and_ids(repo: Repository, monkeypatch: pytes
         ({"thread": "t", "role": "user", "ord": 3}, "t > message 3, user"),
         ({"thread": "t", "role": "user"}, "Fact"),
         ({"thread": "t", "first": 1, "last": 4}, "t > summary of messages 1 to 4"),
+        ({"thread": "t", "role": 5, "first": 1, "last": 4}, "t > summary of messages 1 to 4"),
+        ({"thread": "t", "role": "", "ord": 3}, "Fact"),
         ({"thread": "t"}, "Fact"),
     ],
 )
@@ -224,6 +226,7 @@ def test_a_document_without_a_path_has_its_name_or_its_summary():
     """packs 7-o"""
     for made, title in (
         ({"props": {"name": "n"}, "summary": "s"}, "n"),
+        ({"props": {"name": "n", "source": ""}}, "n"),
         ({"summary": "s" * 61}, f"{'s' * 59}…"),
     ):
         repo = ibidem.init("memory:")
