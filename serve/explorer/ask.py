@@ -24,6 +24,11 @@ CONTEXT_TOKENS = 2000
 """The budget of the context for a model if the question has none."""
 RANKED_MAX = 1000
 """How many ranks are searched for a node that is not in the answer."""
+_LEFT_OUT = {
+    DropReason.DEDUPE: ": it repeats an item of the answer.",
+    DropReason.HEADINGS: ": it is a heading without text.",
+}
+"""Why a node is not in the answer, whatever its rank."""
 
 
 def ask(visit: Visit) -> Page:
@@ -171,8 +176,9 @@ def _reason(
         if item.id == id_:
             return ["It is here: ", h.a(href=f"#item-{rank}")[f"item {rank}"], "."]
     wide = {key: value for key, value in options.items() if key == "label"}
-    if any(one.id == id_ and one.reason is DropReason.DEDUPE for one in found.dropped):
-        return [name, ": it repeats an item of the answer."]
+    reason = next((one.reason for one in found.dropped if one.id == id_), None)
+    if reason in _LEFT_OUT:
+        return [name, _LEFT_OUT[reason]]
     more = revision.retrieve(
         visit.text("text"), **wide, limit=RANKED_MAX, token_budget=None, depth=RANKED_MAX
     )

@@ -55,6 +55,22 @@ def test_why_a_node_is_not_in_the_answer(browser: Browser, repo: ibidem.Reposito
     assert "There is no such node at HEAD" in why("f" * 32)
 
 
+def test_what_is_left_out_whatever_its_rank_says_so():
+    texts = ("# One\n\nThe tea is hot.\n", "# Two\n\nThe tea is hot.\n", "# Tea\n\n## Tea\n")
+    with ibidem.init("memory:", clock=lambda: 1) as repo:
+        for number, text in enumerate(texts):
+            repo.ingest(text=text, path=f"{number}.md")
+        left_out = repo.retrieve("tea", **FOR_READERS).dropped
+        with browsing(repo) as browser:
+            pages = {
+                one.reason: browser.page(f"/ask?text=tea&missing={one.id}") for one in left_out
+            }
+    why = {reason: page.one("p", role="status").words for reason, page in pages.items()}
+    assert why.keys() == {"dedupe", "headings"}
+    assert "it repeats an item of the answer." in why["dedupe"]
+    assert "it is a heading without text." in why["headings"]
+
+
 def test_a_question_of_nothing_shows_the_form(browser: Browser):
     page = browser.page("/ask?text=")
     assert page.one("form").all("input", name="text")
