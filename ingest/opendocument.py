@@ -31,7 +31,6 @@ _DROPPED = words(
     """
 )
 _ANCHORED = frozenset({"draw:frame", "draw:custom-shape", "draw:g"})
-_CONTINUED = frozenset({"text:continue-list", "text:continue-numbering"})
 _NUMBERS = frozenset({"float", "percentage", "currency", "date", "time"})
 _CODE = re.compile(r"preformatted|source.?code|\bcode\b|listing", re.IGNORECASE)
 """In the names of styles for lines of code."""
@@ -178,8 +177,9 @@ def _lists(parts: Iterable[Element]) -> dict[str, dict[int, _Level]]:
                 _count(level, "text:display-levels", _LEVEL_MAX),
                 _count(level, "text:start-value", _START_MAX),
             )
-            for level in style.walk()
-            if level.tag == "text:list-level-style-number"
+            for level in style.children
+            if isinstance(level, Element)
+            and level.tag == "text:list-level-style-number"
             and level.attributes.get("style:num-format")
         }
         for part in parts
@@ -301,7 +301,8 @@ class _Reader:
         indent = "  " * min(level, _LEVEL_MAX)
         style = part.attributes.get("text:style-name", style)
         counts = self._counts.setdefault(style, {})
-        if part.attributes.keys().isdisjoint(_CONTINUED):
+        goes_on = part.attributes.get("text:continue-numbering") == "true"
+        if not goes_on and "text:continue-list" not in part.attributes:
             counts.pop(level, None)
         for item in part.children:
             if isinstance(item, str) or item.tag not in ("text:list-item", "text:list-header"):
@@ -333,7 +334,7 @@ class _Reader:
             for at in range(max(0, level + 1 - one.shown), level + 1)
             if (above := levels.get(at)) is not None
         )
-        return one_line(f"{one.before}{'.'.join(numbers)}{one.after}")
+        return one_line(f"{one.before}{'.'.join(numbers)}{one.after}") or "-"
 
     def text_of(self, part: Element) -> str:
         """Returns all paragraphs in an element as one line."""

@@ -99,6 +99,8 @@ LISTS = (
     '<text:list-style style:name="R"><text:list-level-style-number text:level="1"'
     ' style:num-format="I" style:num-prefix="(" style:num-suffix=")" text:start-value="4"/>'
     '<text:list-level-style-number text:level="2" style:num-format=""/></text:list-style>'
+    '<text:list-style style:name="N"><text:list-level-style-number text:level="1"'
+    ' style:num-format="1" text:display-levels="0"/></text:list-style>'
 )
 
 
@@ -115,6 +117,8 @@ def test_items_of_a_list_have_their_numbers():
         + ordered('text:style-name="R"', p("four") + items(p("none")), p("five"))
         + ordered(first, p("new"), items(p("of no item")))
         + seventh.replace("<text:list>", f"<text:list {on}>")
+        + ordered(on.replace("true", "false"), p("again new"))
+        + ordered('text:style-name="N"', p("no number is shown"))
         + items(p("of no style")).replace("list-item", "list-header")
     )
     assert odt(body, styles=LISTS).text.split("\n\n") == [
@@ -123,6 +127,8 @@ def test_items_of_a_list_have_their_numbers():
         "(IV) four\n  - none\n(V) five",
         "1. new\n  1.a) of no item",
         "7. seven",
+        "1. again new",
+        "- no number is shown",
         "- of no style",
     ]
 
