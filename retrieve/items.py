@@ -128,6 +128,8 @@ class _Items:
         self._found = found
         self._whole: dict[int, tuple[str, Taken]] = {}
         self._cut: dict[int, Taken] = {}
+        self._first: int | None = None
+        """The index of the first one whose cost was computed: those before it were refused."""
 
     def node(self, index: int) -> Node:
         """Returns the node at an index of the ranking."""
@@ -135,6 +137,8 @@ class _Items:
 
     def cost(self, index: int) -> int:
         """Returns the tokens of a whole item with its title."""
+        if self._first is None:
+            self._first = index
         return self._item(index)[1].tokens
 
     def take(self, index: int) -> Taken:
@@ -144,7 +148,7 @@ class _Items:
     def cut(self, index: int, tokens: int) -> bool:
         """Cuts an item to that many tokens; returns whether enough is left of it."""
         title, one = self._item(index)
-        text, is_first = one.rendered, not index
+        text, is_first = one.rendered, index == self._first
 
         def is_fit(*ranges: Range) -> bool:
             return self._tokens(title, _text_of(text, ranges)) <= tokens

@@ -62,6 +62,17 @@ def test_items_are_fitted_as_packs_of_one_node(overflow):
     assert len(lengths) > 3
 
 
+def test_the_first_item_is_the_first_that_is_not_refused():
+    """[8.5-a] Only the first one may have little text; a heading that was left out counted."""
+    repo = ibidem.init("memory:", clock=lambda: 1)
+    repo.ingest(text="# Needle\n\nThe needle is in the hay below the barn.\n", path="a.md")
+    repo.ingest(text="# Needle\n\n## Needles\n", path="b.md")
+    options: dict[str, Any] = {"headings": "drop", "overflow": "excerpt", "token_budget": 5}
+    found, packs = repo.retrieve("needle", **options), repo.packs("needle", **options)
+    assert next(iter(found.dropped)).reason == "headings"
+    assert [item.rendered for item in found] == [pack.text for pack in packs] == ["The ne"]
+
+
 def _title(repo: Repository, item: Any) -> str:
     place = repo.at().locate_many([item.id])[0]
     return " > ".join((place.source, *place.heading_path))
