@@ -31,6 +31,9 @@ from ibidem.retrieve.query.dedupe import NEAR, SAME_TEXT, Dedupe
 from ibidem.retrieve.query.options import DROP, EXCERPT
 from ibidem.retrieve.titles import title_of_node, title_of_part
 
+_AHEAD_NODES = 16
+"""Nodes that are loaded at once: an answer has about as many."""
+
 
 class ItemFilter:
     """Leaves nodes out of the items that repeat one before them, or are headings without text."""
@@ -128,6 +131,7 @@ class _Items:
         self._found = found
         self._whole: dict[int, tuple[str, Taken]] = {}
         self._cut: dict[int, Taken] = {}
+        self._read = 0
         self._first: int | None = None
         """The index of the first one whose cost was computed: those before it were refused."""
 
@@ -176,8 +180,13 @@ class _Items:
 
     def _item(self, index: int) -> tuple[str, Taken]:
         if index not in self._whole:
-            cid = self._found.ranking.cid(index)
-            node, rendered, _ = self._found.reader.read(cid)
+            found = self._found
+            if index >= self._read:
+                self._read = min(index + _AHEAD_NODES, len(found.ranking))
+                cids = [found.ranking.cid(one) for one in range(index, self._read)]
+                found.reader.read_ahead(cids)
+            cid = found.ranking.cid(index)
+            node, rendered, _ = found.reader.read(cid)
             title = self._title(int(self._found.ranking.ordinals[index]), node)
             tokens = self._tokens(title, rendered)
             self._whole[index] = title, Taken(index, cid, node, rendered, tokens)

@@ -526,14 +526,16 @@ class _Making:
         if not self._whole.titles or (top is not None and source):
             return source, path
         is_one = len(group.members) == 1
-        if top is not None:
-            return (title_of_message(first) if is_one else None) or (name_of(top), path)
-        own = None
-        if is_one:
-            own = title_of_part(
-                self._snapshot, self._visible, group.members[0], lambda one: self._node(one)[1]
-            )
-        return own or title_of_node(first) or (source, path)
+        if group.sequence is None or top is None:
+            own = None
+            if is_one:
+                own = title_of_part(
+                    self._snapshot, self._visible, group.members[0], lambda one: self._node(one)[1]
+                )
+            return own or title_of_node(first) or (source, path)
+        is_section = group.sequence.top in self._snapshot.label("Section")
+        own = title_of_message(first) if is_one else None
+        return own or (name_of(top), path[is_section:])
 
     def _heading(self, ordinal: int) -> str:
         return self._node(ordinal)[1].summary or ""

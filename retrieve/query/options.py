@@ -637,8 +637,8 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         Option(
             "overflow", "str", none="`skip` for items, `cut` for packs",
             choices=("cut", "skip", "stop", "excerpt"),
-            help="Whether an item or pack over the budget is cut, is skipped, ends the answer, or "
-            "becomes an excerpt around the best match",
+            help="Whether what is over a token budget is cut, is skipped, ends the answer, "
+            "or becomes an excerpt around the best match",
             flag=Flag(
                 "--overflow",
                 "Whether what is over the budget is cut, is skipped, ends the answer, or becomes "

@@ -172,6 +172,18 @@ def test_both_versions_of_a_passage_in_conflict_say_where_they_stand(repo: Repos
     assert repo.receipts.replay(before.receipt).to_bytes() == before.to_bytes()
 
 
+def test_a_section_that_no_document_lists_is_named_once(repo: Repository):
+    """packs 7-o"""
+    first, second = repo.transaction(), repo.transaction()
+    ibidem.ingest_text(first, TEXT.replace("30", "40"), path="ops.md")
+    ibidem.ingest_text(second, TEXT.replace("Production", "Shop"), path="ops.md")
+    first.publish()
+    second.publish()
+    packs = repo.packs(QUESTION, per_hit_neighbors=0, limit=None)
+    titles = {title for _, title in _titled(packs)}
+    assert {"Production", "ops.md > Handbook > Shop"} <= titles
+
+
 def test_titles_of_before_are_types_and_ids(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     """packs 1-b"""
     _remember(repo, "lunch is at noon", payload={"subject": "lunch"})
