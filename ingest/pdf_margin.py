@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 
 from ibidem.ingest.html_tree import words
 
@@ -74,39 +74,41 @@ def without_titles(texts: Sequence[str], titles: Mapping[int, Sequence[str]]) ->
     found: list[str] = []
     earlier: set[str] = set()
     for index, text in enumerate(texts):
-        here = earlier | {" ".join(_words(title)) for title in titles.get(index, ())}
+        new = {" ".join(_words(title)) for title in titles.get(index, ())}
         lines = text.split("\n")
         for at in _edge(lines, from_end=False)[:1]:
-            if len(lines[at]) <= _TITLE_CHARS_MAX and _has_titles(lines[at], earlier, here):
+            if len(lines[at]) <= _TITLE_CHARS_MAX and _has_titles(lines[at], earlier, new):
                 del lines[at]
         found.append("\n".join(lines))
-        earlier = here
+        earlier |= new
     return found
 
 
-def _has_titles(line: str, earlier: Container[str], here: set[str]) -> bool:
+def _has_titles(line: str, earlier: set[str], new: set[str]) -> bool:
     """Returns whether a line has the titles of a chapter and of a section, or of a chapter that
     began earlier, each after its number."""
-    for chapter, rest in _after_number(_words(line)):
-        if " ".join(chapter) in earlier and not rest:
-            return True
-        if " ".join(chapter) in here:
-            for section, more in _after_number(rest):
-                title = " ".join(section)
-                is_cut = line.rstrip().endswith(_CUT) and any(one.startswith(title) for one in here)
-                if not more and (title in here or is_cut):
-                    return True
-    return False
+    words = _words(line)
+    ends: set[str] = set()
+    for start in _title_starts(words):
+        for stop in range(start + 1, len(words) + 1):
+            chapter = " ".join(words[start:stop])
+            if stop == len(words) and chapter in earlier:
+                return True
+            if chapter in earlier or chapter in new:
+                rest = words[stop:]
+                ends.update(" ".join(rest[at:]) for at in _title_starts(rest))
+    if not ends.isdisjoint(earlier) or not ends.isdisjoint(new):
+        return True
+    begins = tuple(ends) if line.rstrip().endswith(_CUT) else ()
+    return bool(begins) and any(one.startswith(begins) for one in chain(earlier, new))
 
 
-def _after_number(words: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yields each way to read words as a number, at most with a word before it, then a title and
-    what follows the title."""
+def _title_starts(words: Sequence[str]) -> Iterator[int]:
+    """Yields each index of a word before which is a number, at most with a word before it."""
     for start in range(1, min(len(words), _NUMBER_WORDS_MAX + 1)):
         number = words[1:start] if start > 1 and words[0].isalpha() else words[:start]
         if all(word.isdecimal() or len(word) == 1 for word in number):
-            for stop in range(start + 1, len(words) + 1):
-                yield words[start:stop], words[stop:]
+            yield start
 
 
 def _words(text: str) -> list[str]:
