@@ -301,8 +301,8 @@ class _Reader:
         indent = "  " * min(level, _LEVEL_MAX)
         style = part.attributes.get("text:style-name", style)
         counts = self._counts.setdefault(style, {})
-        goes_on = part.attributes.get("text:continue-numbering") == "true"
-        if not goes_on and "text:continue-list" not in part.attributes:
+        is_continued = part.attributes.get("text:continue-numbering") == "true"
+        if not is_continued and "text:continue-list" not in part.attributes:
             counts.pop(level, None)
         for item in part.children:
             if isinstance(item, str) or item.tag not in ("text:list-item", "text:list-header"):

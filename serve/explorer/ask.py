@@ -24,7 +24,7 @@ CONTEXT_TOKENS = 2000
 """The budget of the context for a model if the question has none."""
 RANKED_MAX = 1000
 """How many ranks are searched for a node that is not in the answer."""
-_LEFT_OUT = {
+_DROPPED = {
     DropReason.DEDUPE: ": it repeats an item of the answer.",
     DropReason.HEADINGS: ": it is a heading without text.",
 }
@@ -177,8 +177,8 @@ def _reason(
             return ["It is here: ", h.a(href=f"#item-{rank}")[f"item {rank}"], "."]
     wide = {key: value for key, value in options.items() if key == "label"}
     reason = next((one.reason for one in found.dropped if one.id == id_), None)
-    if reason in _LEFT_OUT:
-        return [name, _LEFT_OUT[reason]]
+    if reason in _DROPPED:
+        return [name, _DROPPED[reason]]
     more = revision.retrieve(
         visit.text("text"), **wide, limit=RANKED_MAX, token_budget=None, depth=RANKED_MAX
     )

@@ -60,11 +60,9 @@ def test_what_is_left_out_whatever_its_rank_says_so():
     with ibidem.init("memory:", clock=lambda: 1) as repo:
         for number, text in enumerate(texts):
             repo.ingest(text=text, path=f"{number}.md")
-        left_out = repo.retrieve("tea", **FOR_READERS).dropped
+        dropped = repo.retrieve("tea", **FOR_READERS).dropped
         with browsing(repo) as browser:
-            pages = {
-                one.reason: browser.page(f"/ask?text=tea&missing={one.id}") for one in left_out
-            }
+            pages = {one.reason: browser.page(f"/ask?text=tea&missing={one.id}") for one in dropped}
     why = {reason: page.one("p", role="status").words for reason, page in pages.items()}
     assert why.keys() == {"dedupe", "headings"}
     assert "it repeats an item of the answer." in why["dedupe"]
