@@ -14,7 +14,7 @@ from ibidem.objects.cid import Cid
 from ibidem.objects.tree import EMPTY_TREE
 from ibidem.repo.erasure.guard import read_erased
 from ibidem.repo.erasure.local_files import remove_derived
-from ibidem.store.files import medium_error, read_file, write_file
+from ibidem.store.files import folder_lock, medium_error, read_file, write_file
 from ibidem.store.protocol import SupportsLocalCopies
 
 if TYPE_CHECKING:
@@ -52,5 +52,6 @@ def catch_up(repository: Core, state: State) -> None:
 
 def note(folder: Path, erasures: bytes) -> None:
     """Records the erasures that the files here follow."""
-    (folder / _FILE.parent).mkdir(exist_ok=True)
-    write_file(folder / _FILE, erasures)
+    # Another process that follows them removes what it does not know, such as a draft of this file.
+    with folder_lock(folder / _FILE.parent):
+        write_file(folder / _FILE, erasures)

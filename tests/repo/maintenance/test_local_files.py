@@ -16,7 +16,7 @@ from ibidem.memory.recall.query_log import LastRecall, QueryLog
 from ibidem.memory.recall.rerank_cache import remembered
 from ibidem.objects.cid import BlobCid
 from ibidem.objects.errors import ErasedError, NotFoundError, StorageError
-from ibidem.repo.erasure import local_files
+from ibidem.repo.erasure import local_files, shared
 from ibidem.repo.erasure.local_files import LOCAL_FILES, LocalFiles, Rule
 from ibidem.repo.events import Event
 from ibidem.repo.signing.keyring import TrustedKey
@@ -197,3 +197,22 @@ def test_who_has_it_open_finishes_what_a_killed_process_began_before_anything_is
             read()
         assert places_of(tmp_path, *NEEDLES) == []
         assert repo.maintenance.fsck().is_clean
+
+
+def test_known_erasures_are_noted_under_the_lock_of_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another opening removed the draft of the file, and this one ended in an error of the disk."""
+    noted = []
+
+    def written(path: Path, data: bytes) -> None:
+        with (
+            pytest.raises(StorageError, match="lock"),
+            shared.folder_lock(path.parent, wait_seconds=0),
+        ):
+            pass
+        noted.append((path, data))
+
+    monkeypatch.setattr(shared, "write_file", written)
+    shared.note(tmp_path, b"cid")
+    assert noted == [(tmp_path / "local" / "erasures", b"cid")]
