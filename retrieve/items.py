@@ -18,17 +18,18 @@ from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
 from ibidem.retrieve.answer.drops import DropReason
 from ibidem.retrieve.answer.render import render
-from ibidem.retrieve.budget import Packed, Refuse, Skipped, Taken, packed_of
+from ibidem.retrieve.budget import Packed, Reader, Refuse, Skipped, Taken, packed_of
 from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt, focus_of
 from ibidem.retrieve.context.option import PART_TOKENS_MIN
 from ibidem.retrieve.context.sequence import Spot, sequences_of
 from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.deduplication import Key, KeyIndex, folded, key_of
+from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.heading import containers_of
 from ibidem.retrieve.lexical.words import query_symbols
-from ibidem.retrieve.pipeline import Ranked
 from ibidem.retrieve.query.dedupe import NEAR, SAME_TEXT, Dedupe
 from ibidem.retrieve.query.options import DROP, EXCERPT
+from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.titles import title_of_node, title_of_part
 
 _AHEAD_NODES = 16
@@ -38,12 +39,12 @@ _AHEAD_NODES = 16
 class ItemFilter:
     """Leaves nodes out of the items that repeat one before them, or are headings without text."""
 
-    def __init__(self, found: Ranked) -> None:
+    def __init__(self, scope: Universe, ranking: SnapshotRanking, reader: Reader) -> None:
         """Takes the ranking of a query, and what reads its nodes."""
-        query, self._view = found.scope.query, found.scope.view
+        query, self._view = scope.query, scope.view
         self._dedupe = query.dedupe
-        self._ordinals = found.ranking.ordinals
-        self._reader = found.reader
+        self._ordinals = ranking.ordinals
+        self._reader = reader
         self._keys = KeyIndex(None if query.dedupe is None else query.dedupe.percent)
         self._containers = containers_of(self._view)
         self._sections = self._view.snapshot.label("Section")
@@ -92,13 +93,18 @@ class ItemFilter:
 
 
 def pack_whole_or_cut(
-    found: Ranked, *, refuse: Refuse | None, reasons: Iterable[DropReason]
+    scope: Universe,
+    ranking: SnapshotRanking,
+    reader: Reader,
+    *,
+    refuse: Refuse | None,
+    reasons: Iterable[DropReason],
 ) -> Packed:
     """Returns the nodes that fit the budget of the query, the others cut or left out by its option
-    `overflow`; the arguments are those of `budget.pack`."""
-    query, ranking = found.scope.query, found.ranking
+    `overflow`; the other arguments are those of `budget.pack`."""
+    query = scope.query
     assert query.overflow is not None, "BUG: a query that skips what does not fit"
-    items = _Items(found)
+    items = _Items(scope, ranking, reader)
     taken: list[Taken] = []
     skipped: list[Skipped] = []
     rest = len(ranking), DropReason.LIMIT
@@ -127,8 +133,10 @@ def pack_whole_or_cut(
 class _Items:
     """The nodes of a ranking as items, read when they are needed."""
 
-    def __init__(self, found: Ranked) -> None:
-        self._found = found
+    def __init__(self, scope: Universe, ranking: SnapshotRanking, reader: Reader) -> None:
+        self._scope = scope
+        self._ranking = ranking
+        self._reader = reader
         self._whole: dict[int, tuple[str, Taken]] = {}
         self._cut: dict[int, Taken] = {}
         self._read = 0
@@ -157,12 +165,12 @@ class _Items:
         def is_fit(*ranges: Range) -> bool:
             return self._tokens(title, _text_of(text, ranges)) <= tokens
 
-        query = self._found.scope.query
+        query = self._scope.query
         if query.overflow == EXCERPT:
             focus = focus_of(
                 text,
                 query.text or "",
-                home_of(one.node.props, self._found.scope.view.snapshot.config.analyser),
+                home_of(one.node.props, self._scope.view.snapshot.config.analyser),
                 query_symbols(query),
                 sentences=True,
                 accents=query.match.accents,
@@ -172,7 +180,7 @@ class _Items:
             shown = clipped_text(
                 text, lambda some: is_fit((0, len(some))), sentences=True, whole=not is_first
             )
-        estimate = self._found.reader.estimator.estimate
+        estimate = self._reader.estimator.estimate
         if not shown or (not is_first and estimate(shown) < PART_TOKENS_MIN):
             return False
         self._cut[index] = one._replace(rendered=shown, tokens=self._tokens(title, shown))
@@ -180,30 +188,29 @@ class _Items:
 
     def _item(self, index: int) -> tuple[str, Taken]:
         if index not in self._whole:
-            found = self._found
             if index >= self._read:
-                self._read = min(index + _AHEAD_NODES, len(found.ranking))
-                cids = [found.ranking.cid(one) for one in range(index, self._read)]
-                found.reader.read_ahead(cids)
-            cid = found.ranking.cid(index)
-            node, rendered, _ = found.reader.read(cid)
-            title = self._title(int(self._found.ranking.ordinals[index]), node)
+                self._read = min(index + _AHEAD_NODES, len(self._ranking))
+                cids = [self._ranking.cid(one) for one in range(index, self._read)]
+                self._reader.read_ahead(cids)
+            cid = self._ranking.cid(index)
+            node, rendered, _ = self._reader.read(cid)
+            title = self._title(int(self._ranking.ordinals[index]), node)
             tokens = self._tokens(title, rendered)
             self._whole[index] = title, Taken(index, cid, node, rendered, tokens)
         return self._whole[index]
 
     def _title(self, ordinal: int, node: Node) -> str:
-        view = self._found.scope.view
+        view = self._scope.view
 
         def read(one: int) -> Node:
             (cid,) = view.snapshot.node_cids(np.array([one], np.uint32))
-            return self._found.reader.load(cid)
+            return self._reader.load(cid)
 
         found = title_of_part(view.snapshot, view.members, ordinal, read) or title_of_node(node)
         return "" if found is None else found.contained
 
     def _tokens(self, title: str, text: str) -> int:
-        estimate = self._found.reader.estimator.estimate
+        estimate = self._reader.estimator.estimate
         return estimate(f"{title}\n{text}" if title else text)
 
 

@@ -128,17 +128,18 @@ def execute(
 def _packed(found: Ranked) -> Packed:
     """Returns the nodes that are items, and those that are not."""
     query = found.scope.query
+    given = found.scope, found.ranking, found.reader
     refuse: Refuse | None = None
     reasons: tuple[DropReason, ...] = ()
     if query.dedupe is not None or query.headings is not None:
         from ibidem.retrieve.items import ItemFilter  # not loaded by most processes
 
-        items = ItemFilter(found)
+        items = ItemFilter(*given)
         refuse, reasons = items.refuse, items.reasons
     if query.overflow is not None:
         from ibidem.retrieve.items import pack_whole_or_cut  # likewise
 
-        return pack_whole_or_cut(found, refuse=refuse, reasons=reasons)
+        return pack_whole_or_cut(*given, refuse=refuse, reasons=reasons)
     packed: Packed = rules(query.semantics).pack(
         found.ranking,
         found.reader,
