@@ -7,7 +7,7 @@ and the number, such as "Lesson 3", unless the word means a page or stands on an
 after the number, as the title in a header does.
 
 In a book the header may be the titles of its chapter and section, and so another one on each page.
-They are told by the bookmarks: a line above the text of two titles, or of a chapter that began on a
+Bookmarks name them: a line above the text of two titles, or of a chapter that began on a
 page before.
 """
 

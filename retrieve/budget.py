@@ -15,6 +15,8 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from ibidem.objects.cid import NodeCid
 from ibidem.objects.errors import IbidemError
 from ibidem.objects.ids import NodeId
@@ -31,6 +33,7 @@ from ibidem.retrieve.answer.drops import (
 from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.node_source import Content, Load, LoadMany
 from ibidem.retrieve.numbers import Float64s, Ids
+from ibidem.retrieve.protocol import Snapshot
 from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
 
 _TOKENS_MIN = 1
@@ -72,6 +75,11 @@ class Reader:
         if self.load_many is None or len(cids) < 2:
             return list(map(self.load, cids))
         return self.load_many(cids)
+
+    def node(self, snapshot: Snapshot, ordinal: int) -> Node:
+        """Returns the node with an ordinal of a snapshot."""
+        (cid,) = snapshot.node_cids(np.array([ordinal], np.uint32))
+        return self.load(cid)
 
     def peek(self, cid: NodeCid) -> tuple[Node, str]:
         """Returns a node and its text, and caches both for `read`."""

@@ -10,8 +10,7 @@ Spec: retrieval 8.4, 8.5.
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import numpy as np
+from functools import partial
 
 from ibidem.index.analysis import home_of
 from ibidem.objects.location import document_of
@@ -83,13 +82,9 @@ class ItemFilter:
             ordinal,
             position,
             lambda: folded([self._reader.text(node) or render(node, "")]),
-            lambda one: node if one == ordinal else self._read(one),
+            lambda one: node if one == ordinal else self._reader.node(self._view.snapshot, one),
             self._sections,
         )
-
-    def _read(self, ordinal: int) -> Node:
-        (cid,) = self._view.snapshot.node_cids(np.array([ordinal], np.uint32))
-        return self._reader.load(cid)
 
 
 def pack_whole_or_cut(
@@ -201,11 +196,7 @@ class _Items:
 
     def _title(self, ordinal: int, node: Node) -> str:
         view = self._scope.view
-
-        def read(one: int) -> Node:
-            (cid,) = view.snapshot.node_cids(np.array([one], np.uint32))
-            return self._reader.load(cid)
-
+        read = partial(self._reader.node, view.snapshot)
         found = title_of_part(view.snapshot, view.members, ordinal, read) or title_of_node(node)
         return "" if found is None else found.contained
 

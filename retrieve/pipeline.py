@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ from ibidem.objects.block import EMPTY
 from ibidem.objects.cid import RootCid
 from ibidem.objects.errors import IbidemError, InvalidInputError
 from ibidem.objects.ids import NodeId
-from ibidem.objects.node import Node
 from ibidem.objects.record import record
 from ibidem.retrieve.access.restricted_snapshot import batch_loader, loader, restrict
 from ibidem.retrieve.answer.answer import Answer, AnyItem
@@ -158,9 +158,7 @@ def _title_in_conflict(found: Ranked, contested: BitMap, ordinal: int) -> str:
         return ""
     snapshot = found.scope.view.snapshot
 
-    def read(one: int) -> Node:
-        return found.reader.load(snapshot.node_cids(np.array([one], np.uint32))[0])
-
+    read = partial(found.reader.node, snapshot)
     with suppress(IbidemError):  # a missing block does not cost the answer: this is in no bytes
         return str(title_of_part(snapshot, found.scope.view.members, ordinal, read) or "")
     return ""

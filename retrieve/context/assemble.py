@@ -521,21 +521,22 @@ class _Making:
         first = self._node(group.members[0])[1]
         if self.source.name == CONVERSATION:
             return _text(first.props.get("thread")), (message_heading(first.props),)
-        top = None if group.sequence is None else self._node(group.sequence.top)[1]
-        source = first.ntype if top is None else _text(top.props.get("source"))
-        if not self._whole.titles or (top is not None and source):
-            return source, path
-        is_one = len(group.members) == 1
-        if group.sequence is None or top is None:
-            own = None
+        is_one, own = len(group.members) == 1, None
+        if group.sequence is None:
+            if not self._whole.titles:
+                return first.ntype, path
             if is_one:
                 own = title_of_part(
                     self._snapshot, self._visible, group.members[0], lambda one: self._node(one)[1]
                 )
-            return own or title_of_node(first) or (source, path)
-        is_section = group.sequence.top in self._snapshot.label("Section")
-        own = title_of_message(first) if is_one else None
-        return own or (name_of(top), path[is_section:])
+            return own or title_of_node(first) or (first.ntype, path)
+        top = self._node(group.sequence.top)[1]
+        source = _text(top.props.get("source"))
+        if source or not self._whole.titles:
+            return source, path
+        if is_one:
+            own = title_of_message(first)
+        return own or (name_of(top), path[top.ntype == "Section" :])
 
     def _heading(self, ordinal: int) -> str:
         return self._node(ordinal)[1].summary or ""

@@ -3,7 +3,7 @@
     text       the same words (of packs the default, with the neighbours of a hit)
     source     of the same document
     section    of the same section, or of the same document where there is none
-    near       at least so many percent of the runs of three words of both are in both
+    near       texts that share at least `percent` percent of their runs of three words
     property   the same value of a property, of its own or else of its document: a rule of your own
                is a property that you write
     none       nothing is left out (of items the default)

@@ -377,8 +377,8 @@ def _check_seeds(query: Query) -> None:
         )
     if query.packs is not None and query.records is not None:
         raise InvalidInputError("records: got them beside packs, expected one of them")
+    is_of_items = query.packs is None and query.records is None
     for name in ("overflow", "dedupe", "headings"):
-        is_of_items = query.packs is None and query.records is None
         if getattr(query, name) is not None and not is_of_items:
             raise InvalidInputError(f"{name}: got it beside packs or records, expected items")
     if query.overflow is not None and query.token_budget is None:
