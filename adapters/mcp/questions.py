@@ -14,7 +14,9 @@ from ibidem.adapters.mcp.page import (
     BUDGET_DEFAULT,
     Block,
     budget_error,
+    frame_of,
     levels_of,
+    longest_trust,
     most,
     one_line,
     tokens_of,
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from ibidem import Answer, Citation, Node, Pack, Revision, ViewerRevision
 
 EDGES_LISTED_MAX = 20
-_LINES_TOKENS = 90
-"""Of the first line with a receipt, the notice and the last fence: 86 of them."""
+_COUNT_MAX = 9_999_999
+_ID = "0" * 32
+_RECEIPT = "b" * 59
 
 
 def retrieve(
@@ -49,21 +52,16 @@ def retrieve(
     revision = access.at(at)
     moments = {name: _moment(name, text) for name, text in times.items()}
     options = filters(revision, label, where) | moments
-    # What the packs may have is what the lines around them leave. These are known afterwards, so
-    # the first try leaves them what they mostly need, and a second one is rare.
-    inner = token_budget * 6 // 7 - _LINES_TOKENS
-    while True:
-        answer = revision.packs(
-            query, queries=also, token_budget=max(inner, 1), **FOR_READERS, **options
-        )
-        members = _members(revision, answer)
-        text = _sources_text(revision, answer, members)
-        excess = tokens_of(text) - token_budget
-        if excess <= 0:
-            break
-        if not answer.items:
-            raise budget_error(token_budget, token_budget + excess)
-        inner = min(inner, answer.tokens_used) - excess
+    answer = revision.packs(
+        query,
+        queries=also,
+        token_budget=token_budget,
+        frame=frame_of(_head(2, _COUNT_MAX, _RECEIPT), _label("\u2026", _ID, longest_trust())),
+        **FOR_READERS,
+        **options,
+    )
+    members = _members(revision, answer)
+    text = _sources_text(revision, answer, members)
     return Reply(
         text,
         {
@@ -100,23 +98,33 @@ def _sources_text(
     blocks = []
     for pack in answer:
         nodes = [members[one.id] for one in pack.members if one.id in members]
-        known = "" if pack.source is None else f"{one_line(pack.title)}, "
-        label = f"{known}node {pack.entry.id}, {trust_of(policy, nodes)}"
+        title = None if pack.source is None else one_line(pack.title)
+        label = _label(title, pack.entry.id, trust_of(policy, nodes))
         blocks.append(Block(label, pack.text))
-    receipt = _receipt(answer)
-    cited = "" if receipt is None or not blocks else f" Receipt {receipt}."
-    omitted = f" {answer.dropped_total} more left out." if answer.dropped_total else ""
     if not blocks:
         least = answer.token_budget_min
-        enough = 0 if least is None else -(-(least + _LINES_TOKENS) * 7 // 6)
         none = (
-            f"Nothing fits the budget; {enough} tokens are enough."
-            if enough
-            else "Nothing was found."
+            "Nothing was found."
+            if least is None
+            else f"Nothing fits the budget; {least} tokens are enough."
         )
-        return f"{none}{omitted}"
-    count = f"{len(blocks)} {'source' if len(blocks) == 1 else 'sources'}"
-    return written(f"{count} found.{omitted}{cited}", blocks)
+        return none + _omitted(answer.dropped_total)
+    return written(_head(len(blocks), answer.dropped_total, _receipt(answer)), blocks)
+
+
+def _label(title: str | None, node: object, trust: str) -> str:
+    known = "" if title is None else f"{title}, "
+    return f"{known}node {node}, {trust}"
+
+
+def _head(sources: int, omitted: int, receipt: str | None) -> str:
+    count = f"{sources} {'source' if sources == 1 else 'sources'}"
+    cited = "" if receipt is None else f" Receipt {receipt}."
+    return f"{count} found.{_omitted(omitted)}{cited}"
+
+
+def _omitted(count: int) -> str:
+    return f" {count} more left out." if count else ""
 
 
 def filters(
