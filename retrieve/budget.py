@@ -34,7 +34,8 @@ from ibidem.retrieve.answer.render import render
 from ibidem.retrieve.node_source import Content, Load, LoadMany
 from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.protocol import Snapshot
-from ibidem.retrieve.tokens import HEURISTIC, TokenEstimator
+from ibidem.retrieve.query.frame import Counter
+from ibidem.retrieve.tokens import HEURISTIC
 
 _TOKENS_MIN = 1
 """The least cost of a rendered node by the heuristic: no rendering is empty."""
@@ -51,7 +52,7 @@ class Reader:
 
     load: Load
     content: Content
-    estimator: TokenEstimator
+    counter: Counter
     fields: Sequence[str]
     """The fields that a node's text is made of."""
     metadata: bool = False
@@ -105,7 +106,7 @@ class Reader:
         """Returns a node, its text and the cost of the text."""
         found = self._peeked.pop(cid, None) if self._peeked else None
         node, rendered = self._render(cid) if found is None else found
-        return node, rendered, self.estimator.estimate(rendered)
+        return node, rendered, self.counter.cost(rendered)
 
     def _render(self, cid: NodeCid) -> tuple[Node, str]:
         node = self._ahead.pop(cid, None) or self.load(cid)
@@ -187,7 +188,7 @@ def pack(
         if limit is not None and len(taken) >= limit:
             stop = index
             break
-        if _is_full(used, len(skipped), reader, budget):
+        if is_full(used, len(skipped), reader, budget):
             stop, reason = index, DropReason.BUDGET
             break
         if index == ahead:
@@ -240,9 +241,9 @@ def packed_of(
     return Packed(taken, sum(one.tokens for one in taken), drops, MappingProxyType(counts))
 
 
-def _is_full(used: int, skipped: int, reader: Reader, budget: int | None) -> bool:
+def is_full(used: int, skipped: int, reader: Reader, budget: int | None) -> bool:
     """Returns whether no further node can fit or be listed, so that the rest is only counted."""
     if budget is None or skipped < DROPS_LISTED_MAX:
         return False
-    least = _TOKENS_MIN if reader.estimator.name == HEURISTIC.name else 0
-    return used + least > budget
+    least = _TOKENS_MIN if reader.counter.estimator.name == HEURISTIC.name else 0
+    return used + least + reader.counter.frame.item > budget

@@ -17,7 +17,15 @@ from ibidem.objects.location import document_of
 from ibidem.objects.node import Node
 from ibidem.retrieve.answer.drops import DropReason
 from ibidem.retrieve.answer.render import render
-from ibidem.retrieve.budget import Packed, Reader, Refuse, Skipped, Taken, packed_of
+from ibidem.retrieve.budget import (
+    Packed,
+    Reader,
+    Refuse,
+    Skipped,
+    Taken,
+    is_full,
+    packed_of,
+)
 from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt, focus_of
 from ibidem.retrieve.context.option import PART_TOKENS_MIN
 from ibidem.retrieve.context.sequence import Spot, sequences_of
@@ -27,7 +35,7 @@ from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.heading import containers_of
 from ibidem.retrieve.lexical.words import query_symbols
 from ibidem.retrieve.query.dedupe import NEAR, SAME_TEXT, Dedupe
-from ibidem.retrieve.query.options import DROP, EXCERPT
+from ibidem.retrieve.query.options import DROP, EXCERPT, SKIP
 from ibidem.retrieve.ranking import SnapshotRanking
 from ibidem.retrieve.titles import title_of_node, title_of_part
 
@@ -95,21 +103,21 @@ def pack_whole_or_cut(
     refuse: Refuse | None,
     reasons: Iterable[DropReason],
 ) -> Packed:
-    """Returns the nodes that fit the budget of the query, the others cut or left out by its option
-    `overflow`; the other arguments are those of `budget.pack`."""
+    """Returns the nodes that fit the budget of the query with their titles, the others cut or left
+    out by its option `overflow`; the other arguments are those of `budget.pack`."""
     query = scope.query
-    assert query.overflow is not None, "BUG: a query that skips what does not fit"
+    overflow, budget = query.overflow or SKIP, query.items_budget
     items = _Items(scope, ranking, reader)
     taken: list[Taken] = []
     skipped: list[Skipped] = []
-    rest = len(ranking), DropReason.LIMIT
+    rest, used = (len(ranking), DropReason.LIMIT), 0
     known = [reason.value for reason in reasons]
     for index, reason, tokens in decisions(
         len(ranking),
         items.cost,
         limit=query.limit,
-        budget=query.token_budget,
-        overflow=query.overflow,
+        budget=budget,
+        overflow=overflow,
         cut=items.cut,
         fill=True,
         enough=True,
@@ -117,11 +125,15 @@ def pack_whole_or_cut(
     ):
         if reason is None:
             taken.append(items.take(index))
+            used += taken[-1].tokens
         elif tokens is None and reason not in known:
             rest = index, DropReason(reason)
             break
         else:
             skipped.append((index, DropReason(reason), tokens))
+        if overflow == SKIP and is_full(used, len(skipped), reader, budget):
+            rest = index + 1, DropReason.BUDGET
+            break
     return packed_of(ranking, taken, skipped, rest, reasons)
 
 
@@ -175,8 +187,7 @@ class _Items:
             shown = clipped_text(
                 text, lambda some: is_fit((0, len(some))), sentences=True, whole=not is_first
             )
-        estimate = self._reader.estimator.estimate
-        if not shown or (not is_first and estimate(shown) < PART_TOKENS_MIN):
+        if not shown or (not is_first and self._reader.counter.estimate(shown) < PART_TOKENS_MIN):
             return False
         self._cut[index] = one._replace(rendered=shown, tokens=self._tokens(title, shown))
         return True
@@ -201,8 +212,7 @@ class _Items:
         return "" if found is None else found.contained
 
     def _tokens(self, title: str, text: str) -> int:
-        estimate = self._reader.estimator.estimate
-        return estimate(f"{title}\n{text}" if title else text)
+        return self._reader.counter.cost(f"{title}\n{text}" if title else text)
 
 
 def _text_of(text: str, ranges: Iterable[Range]) -> str:

@@ -45,6 +45,7 @@ from ibidem.retrieve.node_source import Load, NodeSource
 from ibidem.retrieve.numbers import rank
 from ibidem.retrieve.protocol import Ordinals, Snapshot
 from ibidem.retrieve.query import predicate
+from ibidem.retrieve.query.frame import Counter
 from ibidem.retrieve.query.query import Query
 from ibidem.retrieve.query.subquery import lane_of
 from ibidem.retrieve.ranking import SnapshotRanking
@@ -136,7 +137,7 @@ def _packed(found: Ranked) -> Packed:
 
         items = ItemFilter(*given)
         refuse, reasons = items.refuse, items.reasons
-    if query.overflow is not None:
+    if query.overflow is not None or query.frame is not None:
         from ibidem.retrieve.items import pack_whole_or_cut  # likewise
 
         return pack_whole_or_cut(*given, refuse=refuse, reasons=reasons)
@@ -205,7 +206,7 @@ class Ranked:
             root=self.scope.view.snapshot.root,
             query=self.scope.query,
             items=items,
-            tokens_used=sum(item.tokens for item in items),
+            tokens_used=self.scope.query.framed.total([item.tokens for item in items]),
             candidates_seen=len(self.ranking),
             dropped=dropped,
             dropped_counts=dropped_counts,
@@ -289,7 +290,7 @@ def ranked(
     reader = Reader(
         load,
         nodes.content,
-        nodes.estimator,
+        Counter(nodes.estimator, query.framed),
         snapshot.config.fields,
         query.metadata,
         _adjacent(scope.view, query),

@@ -492,6 +492,7 @@ class GraphMemory:
         feedback: bool | Mapping[str, Any] | None = None,
         worth: bool | Mapping[str, Any] | None = None,
         token_budget: int | Configured | None = CONFIGURED,
+        frame: Mapping[str, int] | None = None,
         depth: int = 200,
         limit: int = 25,
         coverage_min: int | None = None,

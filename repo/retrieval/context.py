@@ -16,7 +16,14 @@ from ibidem.retrieve.answer.answer import Answer, AnswerKind
 from ibidem.retrieve.context.assemble import shown_text
 from ibidem.retrieve.context.option import SCORE
 from ibidem.retrieve.context.pack import Pack, pack_cid
-from ibidem.retrieve.context.prompt import Citation, CitedSpan, Prompt, assemble, cited_digest
+from ibidem.retrieve.context.prompt import (
+    Citation,
+    CitedSpan,
+    Prompt,
+    assemble,
+    cited_digest,
+    frame_of_prompt,
+)
 from ibidem.retrieve.query.options import LIMIT_OF_PACKS, OF_ITEMS, OF_PACKS
 from ibidem.retrieve.query.settings import configured
 from ibidem.retrieve.query.subquery import QUERIES
@@ -120,9 +127,15 @@ def prompt(
     style: str,
     **options: Unpack[PacksOptions],
 ) -> Prompt:
-    """Returns the prompt for a question; if no packs are given, `packer` retrieves them."""
+    """Returns the prompt for a question; if no packs are given, `packer` retrieves those that fit
+    it."""
     counter = options.get("estimator", HEURISTIC.name)
     if found is None:
+        if options.get("frame") is not None:
+            raise InvalidInputError(
+                "frame: got it for a prompt, which counts what it writes, expected it for packs"
+            )
+        options["frame"] = frame_of_prompt(text, style, estimator_of(counter))
         found = packer.packs(text, **options)
     elif set(options) - {"estimator"}:
         raise InvalidInputError(

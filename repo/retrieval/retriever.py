@@ -192,6 +192,7 @@ class Retriever:
         metadata: bool | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
         token_budget: int | Configured | None = CONFIGURED,
+        frame: Mapping[str, int] | None = None,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
         overflow: str | None = None,

@@ -122,7 +122,7 @@ class Answer(Drawn, TupleSequence[AnyItem]):
             return None
         return min(
             (
-                one.tokens
+                one.tokens + self.query.framed.answer
                 for one in self.dropped
                 if one.reason is DropReason.BUDGET and one.tokens is not None
             ),

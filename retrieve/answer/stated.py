@@ -109,6 +109,15 @@ def stated(question: str, nodes: Iterable[Node]) -> Stated | None:
     return only if only is not None and len(only.value) <= VALUE_CHARS_MAX else None
 
 
+def asks_value(question: str) -> bool:
+    """Returns whether a question is one to which a value may be stated.
+
+    >>> asks_value("What is the status of Apollo?"), asks_value("how do retries work")
+    (True, False)
+    """
+    return _parsed(question) is not None
+
+
 def _parsed(question: str) -> tuple[Words, Words] | None:
     """Returns the attribute and the subject that a question asks for."""
     text = " ".join(question.split()).rstrip("?. ")

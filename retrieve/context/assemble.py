@@ -142,7 +142,7 @@ def stream_packs(
         order.count,
         order.cost,
         limit=query.limit,
-        budget=query.token_budget,
+        budget=query.items_budget,
         overflow=options.overflow,
         cut=cut,
         fill=options.fill,
@@ -365,7 +365,7 @@ class _Making:
         found = self._made.get(position)
         if found is None:
             found = self._pack(self.groups[position])
-            budget = self._query.token_budget
+            budget = self._query.items_budget
             if budget is None or found.tokens <= budget:
                 self._made[position] = found
         return found
@@ -378,7 +378,7 @@ class _Making:
         found = cut_to_fit(
             self._uncut[1],
             self._whole,
-            self.found.reader.estimator,
+            self.found.reader.counter,
             lambda pack: pack.tokens <= tokens,
             is_first=is_first,
         )
@@ -438,7 +438,7 @@ class _Making:
                 accents=self._query.match.accents,
             )
             found = replace(found, focus=focus)
-        return replace(found, tokens=self.found.reader.estimator.estimate(found.rendered))
+        return replace(found, tokens=self.found.reader.counter.cost(found.rendered))
 
     def _members(self, group: Group) -> tuple[tuple[str, ...], tuple[Member, ...], str]:
         """Returns the headings above all members of a group, the members, and their texts with the

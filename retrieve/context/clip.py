@@ -15,13 +15,13 @@ from typing import Any
 from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt
 from ibidem.retrieve.context.option import PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, Hit, Member, Pack, pack_cid
-from ibidem.retrieve.tokens import TokenEstimator
+from ibidem.retrieve.query.frame import Counter
 
 
 def cut_to_fit(
     pack: Pack,
     options: PackOptions,
-    estimator: TokenEstimator,
+    counter: Counter,
     fits: Callable[[Pack], bool],
     *,
     is_first: bool,
@@ -31,21 +31,21 @@ def cut_to_fit(
     Args:
         pack: does not fit.
         options: of the query; its identity and where it is cut follow from them.
-        estimator: counts the tokens of the part.
+        counter: counts the tokens of the part.
         fits: whether a pack fits; if one does, all with less text do.
         is_first: whether nothing is before it, so that any part is enough.
     """
     whole = options.sentences and not is_first
-    found = _fitting(pack, options, estimator, fits, whole=whole)
+    found = _fitting(pack, options, counter, fits, whole=whole)
     if found is None or is_first:
         return found
-    return None if estimator.estimate(found.text) < options.least else found
+    return None if counter.estimate(found.text) < options.least else found
 
 
 def _fitting(
     pack: Pack,
     options: PackOptions,
-    estimator: TokenEstimator,
+    counter: Counter,
     fits: Callable[[Pack], bool],
     *,
     whole: bool,
@@ -55,16 +55,16 @@ def _fitting(
         near = nearest_first(pack)
         found = None
         for count in range(1, len(near)):
-            more = _part(pack, sorted(near[:count]), policy, estimator)
+            more = _part(pack, sorted(near[:count]), policy, counter)
             if not fits(more):
                 break
             found = more
         if found is not None:
             return found
-        pack = _part(pack, near[:1], policy, estimator)
+        pack = _part(pack, near[:1], policy, counter)
 
     def is_fit(*ranges: Range) -> bool:
-        return fits(_excerpt(pack, ranges, policy, estimator))
+        return fits(_excerpt(pack, ranges, policy, counter))
 
     *header, shown = pack.members
     if pack.focus is None:
@@ -84,7 +84,7 @@ def _fitting(
             start=shown.offset,
             header=above,
         )
-    return _excerpt(pack, ranges, policy, estimator) if ranges else None
+    return _excerpt(pack, ranges, policy, counter) if ranges else None
 
 
 def nearest_first(pack: Pack) -> list[int]:
@@ -101,7 +101,7 @@ def nearest_first(pack: Pack) -> list[int]:
 
 
 def _part(
-    pack: Pack, positions: Sequence[int], policy: Mapping[str, Any], estimator: TokenEstimator
+    pack: Pack, positions: Sequence[int], policy: Mapping[str, Any], counter: Counter
 ) -> Pack:
     """Returns a pack of some members of another, with the headings that stand before them."""
     members: list[Member] = []
@@ -123,11 +123,11 @@ def _part(
         if pack.scope in ("section", "neighbors")
         else pack.alias,
     )
-    return _with(found, members, BETWEEN.join(pieces), policy, estimator)
+    return _with(found, members, BETWEEN.join(pieces), policy, counter)
 
 
 def _excerpt(
-    pack: Pack, ranges: Sequence[Range], policy: Mapping[str, Any], estimator: TokenEstimator
+    pack: Pack, ranges: Sequence[Range], policy: Mapping[str, Any], counter: Counter
 ) -> Pack:
     """Returns a pack of one node with some ranges of its text, each on lines of its own."""
     members: list[Member] = []
@@ -138,7 +138,7 @@ def _excerpt(
         piece = member.text[start - member.offset : stop - member.offset]
         members.append(member._replace(text=piece, start=len(text), offset=start))
         text += piece
-    return _with(pack, members, text, policy, estimator)
+    return _with(pack, members, text, policy, counter)
 
 
 def _with(
@@ -146,13 +146,13 @@ def _with(
     members: Sequence[Member],
     text: str,
     policy: Mapping[str, Any],
-    estimator: TokenEstimator,
+    counter: Counter,
 ) -> Pack:
     """Returns a pack with other members and text, and what follows from them."""
     id_ = pack_cid(policy, pack.document, [member.cid for member in members])
     hits = tuple(hit._replace(spans=_shown_spans(hit, members)) for hit in pack.hits)
     found = replace(pack, id=id_, hits=hits, members=tuple(members), text=text)
-    return replace(found, tokens=estimator.estimate(found.rendered))
+    return replace(found, tokens=counter.cost(found.rendered))
 
 
 def _shown_spans(hit: Hit, members: Sequence[Member]) -> tuple[Range, ...]:

@@ -29,10 +29,13 @@ from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.option import PackOptions
 from ibidem.retrieve.context.pack import MESSAGE_SCOPE, Pack
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.frame import Counter
 from ibidem.retrieve.tokens import TokenEstimator
 
 QA, SUMMARIZE = "qa", "summarize"
 FENCE_DIGITS_MIN = 8
+_MARKER_MAX = 99_999
+"""The greatest number of a source for which the frame has room."""
 _SYSTEM = {
     QA: (
         "Answer from the numbered sources alone, each statement with the marker of its source, "
@@ -216,18 +219,13 @@ def assemble(
 
     Spec: packs 8.
     """
-    if not isinstance(text, str) or not text.strip():
-        raise InvalidInputError(f"text: got {checks.show(text)}, expected a text")
-    if style not in STYLES:
-        raise InvalidInputError(
-            f"style: got {checks.show(style)}, expected {' or '.join(map(repr, STYLES))}"
-        )
+    _check(text, style)
     options = result.query.packs if isinstance(result, Answer) else None
     if options is None:
         got = "an answer of nodes" if isinstance(result, Answer) else type(result).__name__
         raise InvalidInputError(f"packs: got {got}, expected what `packs` returned")
     system = _SYSTEM[style]
-    made = _Writing(system, text, result.packs, estimator)
+    made = _Writing(system, text, result.packs, Counter(estimator, result.query.framed))
     shown = made.fitting(budget, options)
     policy = options.policy()
     if options.sources is not None:
@@ -242,16 +240,49 @@ def assemble(
     )
 
 
+def frame_of_prompt(text: str, style: str, estimator: TokenEstimator) -> dict[str, int]:
+    """Returns the option `frame` with which the packs for a prompt fit it as they are.
+
+    Args:
+        text: the question, or the subject of the summary.
+        style: `qa` or `summarize`.
+        estimator: counts tokens.
+
+    Raises:
+        InvalidInputError: an argument is of the wrong form.
+
+    Spec: packs 8.
+    """
+    _check(text, style)
+    fence, last = "0" * FENCE_DIGITS_MIN, marker(_MARKER_MAX)
+    around = [_SYSTEM[style], text, _announced(f"{marker(1)} to {last}", fence), f"{fence} end\n"]
+    return {
+        "answer": estimator.estimate("\n\n".join(around)),
+        "item": estimator.estimate(f"\n\n{fence} {last} "),
+    }
+
+
+def _check(text: object, style: object) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInputError(f"text: got {checks.show(text)}, expected a text")
+    if style not in STYLES:
+        raise InvalidInputError(
+            f"style: got {checks.show(style)}, expected {' or '.join(map(repr, STYLES))}"
+        )
+
+
+def _announced(sources: str, fence: str) -> str:
+    return f"Sources {sources}, each after a line that begins with {fence}:"
+
+
 class _Writing:
     """A prompt that is being written."""
 
-    def __init__(
-        self, system: str, question: str, packs: Sequence[Pack], estimator: TokenEstimator
-    ) -> None:
+    def __init__(self, system: str, question: str, packs: Sequence[Pack], counter: Counter) -> None:
         self._system = system
         self._question = question
         self._packs = packs
-        self._estimator = estimator
+        self._counter = counter
         self.fence = _fence(packs, [question, *(pack.rendered for pack in packs)])
 
     def user(self, packs: Sequence[Pack]) -> str:
@@ -259,7 +290,7 @@ class _Writing:
         if not packs:
             return self._question
         usable = marker(1) if len(packs) == 1 else f"{marker(1)} to {marker(len(packs))}"
-        said = f"Sources {usable}, each after a line that begins with {self.fence}:"
+        said = _announced(usable, self.fence)
         blocks = [
             f"{self.fence} {marker(number)} {pack.rendered}" for number, pack in enumerate(packs, 1)
         ]
@@ -267,10 +298,11 @@ class _Writing:
 
     def tokens(self, packs: Sequence[Pack]) -> int:
         """Returns the tokens of the whole prompt."""
-        return self._estimator.estimate(f"{self._system}\n\n{self.user(packs)}\n")
+        return self._counter.estimate(f"{self._system}\n\n{self.user(packs)}\n")
 
     def fitting(self, budget: int | None, options: PackOptions) -> list[Pack]:
-        """Returns the first packs that fit a budget, and what fits of the next one."""
+        """Returns the first packs that fit a budget, and what fits of the next one: all of them, if
+        they were made for this prompt."""
         if budget is None:
             return list(self._packs)
         least = self.tokens(())
@@ -288,7 +320,7 @@ class _Writing:
             part = cut_to_fit(
                 pack,
                 options,
-                self._estimator,
+                self._counter,
                 lambda some: self.tokens([*taken, some]) <= budget,
                 is_first=not taken,
             )

@@ -164,7 +164,7 @@ def requested_options(name: str, form: Any) -> Any:
     if name == "match":
         options = {key: value for key, value in form.items() if key not in WHERE_THEY_COUNT}
         return {**options, "fuzzy": _requested_fuzzy(form["fuzzy"])}
-    if name == "passages":
+    if name in ("passages", "frame"):
         return None
     if name == "packs" and isinstance(form, dict):
         return {key: value for key, value in form.items() if key not in RULES}

@@ -623,7 +623,24 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         Option(
             "token_budget", "int", none=_ANY, help="Maximal number of tokens of all items together",
-            flag=Flag("--budget", metavar="TOKENS"), is_setting=True,
+            flag=Flag(
+                "--budget",
+                "Maximal number of tokens of the answer, with all that is printed around its items",
+                "TOKENS",
+            ),
+            is_setting=True,
+        ),
+        Option(
+            "frame", "Mapping[str, int]", none=_NO,
+            help="What is written around the items, which a token budget then counts too",
+        ),
+        Option(
+            "frame.answer", "int", 0, help="Tokens around all items together, if there are any",
+        ),
+        Option("frame.item", "int", 0, help="Tokens around each item"),
+        Option(
+            "frame.indent", "int", 0, high=1000,
+            help="Spaces before each line of an item but the first",
         ),
         Option(
             "depth", "int", 100, low=1, high=100_000, help="Number of candidates from each lane",

@@ -27,6 +27,7 @@ from ibidem.retrieve.query import checks, option_checks, predicate
 from ibidem.retrieve.query.dedupe import NONE as NO_DEDUPE
 from ibidem.retrieve.query.dedupe import Dedupe, options_of_form, resolve_dedupe
 from ibidem.retrieve.query.form_writer import FormWriter
+from ibidem.retrieve.query.frame import NO_FRAME, Frame, resolve_frame
 from ibidem.retrieve.query.fusion import DAMPED, Fusion, resolve_fusion
 from ibidem.retrieve.query.history import HistoryFilter
 from ibidem.retrieve.query.match import OR, Match, match_of_form, resolve_match
@@ -126,6 +127,8 @@ class Query:
     overflow: str | None = None
     """What becomes of an item over the budget: `cut`, `stop` or `excerpt`; None to skip it, without
     a budget, and for packs."""
+    frame: Frame | None = None
+    """What is written around the items; None for nothing, and without a budget."""
     headings: str | None = None
     """`drop` to leave out items that are headings without text; None otherwise, and for packs."""
     coverage_min: int | None = None
@@ -172,6 +175,19 @@ class Query:
         return None if self.valid is None else self.valid.at
 
     @property
+    def framed(self) -> Frame:
+        """What is written around the items."""
+        return self.frame or NO_FRAME
+
+    @property
+    def items_budget(self) -> int | None:
+        """The most tokens of the items together, with what is written around each; None for any
+        number."""
+        if self.token_budget is None:
+            return None
+        return max(0, self.token_budget - self.framed.answer)
+
+    @property
     def notes(self) -> CommitCid | None:
         """The notes head that counts; None if none does, or there are no notes yet."""
         for part in (self.records, self.recall):
@@ -181,8 +197,9 @@ class Query:
 
     def counting_like(self, recorded: Query) -> Self:
         """Returns the query by the rules of a recorded one: with those words and edits alone that
-        it counts (`Match`), with packs by the rules of its packs, and with headings opened only if
-        it opens them. So what was asked before there were such rules is answered as it was."""
+        it counts (`Match`), with packs by the rules of its packs, with headings opened only if it
+        opens them, and without a frame if it has none. So what was asked before there were such
+        rules is answered as it was."""
         packs = self.packs
         if packs is not None and recorded.packs is not None:
             packs = packs.ruled_like(recorded.packs)
@@ -191,6 +208,7 @@ class Query:
             match=self.match.counting_like(recorded.match),
             packs=packs,
             passages=self.passages and recorded.passages,
+            frame=recorded.frame and self.frame,
         )
 
     def form(self) -> dict[str, Any]:
@@ -325,6 +343,7 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         queries=queries,
         dedupe=resolve_dedupe(given, usual=NO_DEDUPE),
         overflow=_overflow(options),
+        frame=resolve_frame(options["frame"], options["token_budget"]),
         headings=_headings(options["headings"]),
         coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
         passages=(opens_headings and records is None) or None,
@@ -381,8 +400,9 @@ def _check_seeds(query: Query) -> None:
     for name in ("overflow", "dedupe", "headings"):
         if getattr(query, name) is not None and not is_of_items:
             raise InvalidInputError(f"{name}: got it beside packs or records, expected items")
-    if query.overflow is not None and query.token_budget is None:
-        raise InvalidInputError("overflow: got it without a token_budget, expected nothing")
+    for name in ("overflow", "frame"):
+        if getattr(query, name) is not None and query.token_budget is None:
+            raise InvalidInputError(f"{name}: got it without a token_budget, expected nothing")
     recall = query.recall
     if recall is not None and query.text is None and recall.direct:
         raise InvalidInputError("direct: got it without a text, expected a text that it is about")
@@ -590,6 +610,7 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "history": HistoryFilter.from_form,
     QUERIES: questions_of_form,
     "overflow": _overflow_of_form,
+    "frame": Frame.from_form,
     "dedupe": _dedupe_of_form,
     "headings": _headings_of_form,
     "coverage_min": partial(option_checks.option, "coverage_min"),

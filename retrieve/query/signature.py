@@ -55,6 +55,7 @@ class SharedOptions(TypedDict, total=False):
     dedupe: str | None
     dedupe_percent: int
     dedupe_property: str | None
+    frame: Mapping[str, int] | None
     headings: str
     coverage_min: int | None
     viewer: Viewer | None

@@ -98,7 +98,7 @@ def execute_records(
     every = _items(found, records, walked.hops, tops, fused)
     if options.layered:
         every = dict(sorted(every.items(), key=lambda row: _layer(row[1])))
-    taken = _fitting(every, query.token_budget, is_ordered=options.layered)
+    taken = _fitting(every, query.items_budget, is_ordered=options.layered)
     items, ids = tuple(taken.values()), {(one.root, one.id) for one in taken.values()}
     graph = RecordGraph(
         edges=tuple(
@@ -113,7 +113,7 @@ def execute_records(
         root=snapshot.root,
         query=query,
         items=items,
-        tokens_used=sum(item.tokens for item in items),
+        tokens_used=query.framed.total([item.tokens for item in items]),
         candidates_seen=len(candidates),
         dropped=Drops(),
         dropped_counts=MappingProxyType(
@@ -305,7 +305,7 @@ def _items(
     fused: Fused,
 ) -> dict[int, RecordItem]:
     """Returns the items by ordinal: roots first, then by hop, salience descending, id."""
-    estimator = found.reader.estimator
+    counter = found.reader.counter
     roots = [one for one, hop in hops.items() if hop == 0]
     ranks = dict(zip(roots, lane_scores(np.array(roots, np.uint32), tops, fused), strict=True))
     scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
@@ -321,7 +321,7 @@ def _items(
             records.salience(ordinal),
             scores[ordinal] if hop == 0 else 0.0,
             rendered,
-            estimator.estimate(rendered),
+            counter.cost(rendered),
             LaneScores(lanes),
             records.root_of(ordinal),
         )

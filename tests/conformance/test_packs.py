@@ -17,6 +17,7 @@ from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
 HOUSE = Path(__file__).parents[2]
 FOLDER = HOUSE / "spec" / "vectors" / "packs"
 CONTEXT = "tests/repo/test_context.py"
+FRAMES = "tests/repo/test_frames.py"
 WINDOW = "tests/memory/conversation/test_window.py"
 EXCERPTS = "tests/seeds/test_excerpts.py"
 PACKS, SEARCH = "tests/seeds/test_packs.py", "tests/seeds/test_search.py"
@@ -49,7 +50,8 @@ CITED = {
     "7-o": ("tests/repo/test_answer_locations.py", "test_a_title_says_what_a_fact_is"),
     "8-b": (SEARCH, "test_pk27_a_text_that_knows_the_fence_changes_it"),
     "8-c": (SEARCH, "test_pk25_without_packs_the_question_stands_alone"),
-    "8-d": (SEARCH, "test_a_prompt_is_within_its_budget"),
+    "8-d": (FRAMES, "test_packs_that_were_asked_for_otherwise_are_cut_to_the_prompt"),
+    "8-e": (FRAMES, "test_a_prompt_has_all_of_its_packs_and_more_with_more_budget"),
     "9-a": (SEARCH, "test_pk26_citations_can_be_verified"),
     "10-a": (CONTEXT, "test_documents_facts_and_the_conversation_are_apart"),
     "10-b": (CONTEXT, "test_a_fact_that_does_not_hold_is_left_out"),

@@ -71,6 +71,10 @@ FORMS += [
 ]
 FORMS.append(resolve(Config(), text="a", packs={"headings": "drop"}).form())
 FORMS.append(resolve(Config(), text="a", headings="drop", overflow="stop", token_budget=1).form())
+FORMS += [
+    resolve(Config(), text="a", token_budget=1, frame={name: 1}).form()
+    for name in ("answer", "item")
+]
 FORMS += [  # penalties are written only where one is not the default
     resolve(Config(), text="words", feedback={name: 7}).form() for name in ("up", "down")
 ]
@@ -104,6 +108,9 @@ def given(option: Option, value: object) -> dict[str, Any]:
         return {**base, "packs": {**base["packs"], option.name: value}}
     if mapping == "sources":
         return {**base, "packs": {"sources": {"as_of": 1, key: value}}}
+    if "frame" in (mapping, option.name):
+        frame = {"item": 1, "indent": 1, key: value} if mapping else value
+        return {**ITEMS, "token_budget": 7, "frame": frame}
     if option.name == "rrf_k":
         return {**base, "fusion": "rrf", "rrf_k": value}
     if "records" in (mapping, option.name):

@@ -12,6 +12,7 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.node import Node
 from ibidem.retrieve.answer.drops import DropReason
 from ibidem.retrieve.budget import Reader, pack
+from ibidem.retrieve.query.frame import Counter
 from ibidem.retrieve.tokens import HEURISTIC
 
 
@@ -44,7 +45,7 @@ class Nodes:
 
 def run(lengths, *, limit=None, budget=None):
     nodes = Nodes(lengths)
-    reader = Reader(nodes.load, lambda node: None, HEURISTIC, ("summary",))
+    reader = Reader(nodes.load, lambda node: None, Counter(HEURISTIC), ("summary",))
     return nodes, pack(nodes, reader, limit=limit, budget=budget)
 
 

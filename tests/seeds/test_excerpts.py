@@ -15,6 +15,7 @@ from ibidem.retrieve.context.clip import cut_to_fit
 from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of, header_of
 from ibidem.retrieve.context.option import PackOptions
 from ibidem.retrieve.context.pieces import pieces_of
+from ibidem.retrieve.query.frame import Counter
 from ibidem.retrieve.tokens import HEURISTIC
 
 from .texts import clock, repository
@@ -135,7 +136,7 @@ def test_an_excerpt_of_an_excerpt_is_around_the_same_match(text):
         less = cut_to_fit(
             pack,
             PackOptions(overflow="excerpt", sentences=True),
-            HEURISTIC,
+            Counter(HEURISTIC),
             lambda some: some.tokens <= room,  # noqa: B023
             is_first=True,
         )
@@ -335,7 +336,7 @@ def test_a_question_of_before_is_cut_where_a_line_ends():
     ends = []
     for options in (now, before):
         part = cut_to_fit(
-            found[0], options, HEURISTIC, lambda some: some.tokens <= 50, is_first=True
+            found[0], options, Counter(HEURISTIC), lambda some: some.tokens <= 50, is_first=True
         )
         assert part is not None
         ends.append(part.text[-8:])

@@ -1,0 +1,154 @@
+"""A budget counts what is written around an answer and its items. Spec: retrieval 8.6, packs 8."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import ibidem
+from ibidem.objects.errors import InvalidInputError
+from ibidem.repo.repository import Repository
+from ibidem.retrieve.query.query import Query
+from ibidem.retrieve.tokens import HEURISTIC
+
+from .test_overflow import filled
+
+BUDGETS = (0, 5, 12, 20, 33, 51, 80, 130, 300)
+QUESTION = "mill gate"
+
+
+def framed(rng: random.Random) -> dict[str, int]:
+    return {"answer": rng.choice((0, 7, 30)), "item": rng.randrange(9), "indent": rng.randrange(5)}
+
+
+def cost(frame: Mapping[str, int], *texts: str) -> int:
+    """Returns the tokens of an item by the page."""
+    text = "\n".join(texts).replace("\n", "\n" + " " * frame["indent"])
+    return HEURISTIC.estimate(text) + frame["item"]
+
+
+@pytest.mark.parametrize("overflow", ["cut", "excerpt", "stop", "skip"])
+def test_a_frame_is_counted(overflow):
+    """[8.6-a] Of items, with their titles, as of packs."""
+    rng = random.Random(overflow)
+    shown = 0
+    for seed in range(4):
+        repo = filled(seed)
+        for budget in BUDGETS:
+            frame = {**framed(rng), "item": 1 + rng.randrange(8)}
+            asked: dict[str, Any] = {
+                "label": "Passage", "overflow": overflow, "token_budget": budget, "frame": frame,
+                "limit": rng.choice((None, 2)),
+            }  # fmt: skip
+            items = repo.retrieve(QUESTION, **asked)
+            packs = repo.packs(QUESTION, **asked, per_hit_neighbors=0, dedupe="none")
+            assert [one.text for one in packs] == [one.rendered for one in items]
+            assert [one.tokens for one in packs] == [one.tokens for one in items]
+            for found in (items, packs):
+                total = sum(one.tokens for one in found) + frame["answer"] * bool(len(found))
+                assert found.tokens_used == total <= budget or not len(found)
+                assert repo.receipts.replay(found.receipt).to_bytes() == found.to_bytes()
+            assert all(one.tokens == cost(frame, one.title, one.text) for one in packs)
+            if not len(items):
+                assert items.token_budget_min is None or items.token_budget_min > budget
+            shown += len(items)
+    assert shown > 10
+
+
+def test_what_is_around_all_items_is_taken_from_the_budget():
+    """[8.6-a]"""
+    repo = filled(2)
+    for budget in BUDGETS:
+        for ask in (repo.retrieve, repo.packs):
+            plain = ask(QUESTION, token_budget=budget, overflow="excerpt")
+            frame = {"answer": 40}
+            found = ask(QUESTION, token_budget=budget + 40, overflow="excerpt", frame=frame)
+            assert [one.to_dict() for one in found] == [one.to_dict() for one in plain]
+            assert found.tokens_used == plain.tokens_used + 40 * bool(len(plain))
+
+
+def test_records_have_a_frame_too():
+    """[8.6-a] The first ones that fit."""
+    repo = ibidem.init("memory:", clock=lambda: 1)
+    for number in range(9):
+        repo.add(f"Ada keeps {number} cups\nand {number} plates")
+    frame = {"answer": 9, "item": 3, "indent": 2}
+    every = repo.records.retrieve_graph("cups")
+    for budget in range(0, 200, 11):
+        found = repo.records.retrieve_graph("cups", token_budget=budget, frame=frame)
+        costs = [cost(frame, one.rendered) for one in every]
+        fit = [size for at, size in enumerate(costs) if sum(costs[: at + 1]) + 9 <= budget]
+        assert [one.tokens for one in found.items] == fit
+        assert found.tokens_used == sum(fit) + 9 * bool(fit)
+
+
+def test_a_frame_without_an_effect_is_not_in_the_query():
+    repo = filled(1)
+    plain = repo.retrieve("mill")
+    assert repo.retrieve("mill", frame={"item": 4}).to_bytes() == plain.to_bytes()
+    small = repo.retrieve("mill", token_budget=30)
+    assert repo.retrieve("mill", token_budget=30, frame={}).to_bytes() == small.to_bytes()
+    given = repo.retrieve("mill", token_budget=30, frame={"indent": 2}).query
+    assert given.form()["frame"] == {"answer": 0, "item": 0, "indent": 2}
+    assert Query.decode(given.encode()) == given
+    assert given.counting_like(small.query) == small.query
+    assert given.counting_like(given) == given
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (3, r"^frame: got 3, expected a mapping such as \{'item': 4\}"),
+        ({"items": 3}, "^frame.items: got an unknown option, expected one of answer, item, indent"),
+        ({"item": -1}, "^frame.item: "),
+        ({"indent": 1001}, "^frame.indent: "),
+    ],
+)
+def test_a_frame_of_another_form_is_refused(frame, message):
+    repo = ibidem.init("memory:")
+    for ask in (repo.retrieve, repo.packs, repo.records.retrieve_graph):
+        with pytest.raises(InvalidInputError, match=message):
+            ask("mill", token_budget=30, frame=frame)
+    with pytest.raises(InvalidInputError, match=r"^frame: got it for a prompt"):
+        repo.prompt("mill", token_budget=300, frame={"item": 3})
+
+
+def spans(prompt: Any) -> dict[Any, set[int]]:
+    found: dict[Any, set[int]] = {}
+    for one in prompt.citations:
+        for span in one.spans:
+            found.setdefault(span.id, set()).update(range(span.start, span.stop))
+    return found
+
+
+@pytest.mark.parametrize("style", ["qa", "summarize"])
+@pytest.mark.parametrize("overflow", ["cut", "excerpt"])
+def test_a_prompt_has_all_of_its_packs_and_more_with_more_budget(overflow, style):
+    """[8-e] It was packed for the budget and then cut once more, so that the last source could have
+    less of more."""
+    for seed in range(3):
+        repo = filled(seed)
+        before: dict[Any, set[int]] = {}
+        for budget in range(90, 900, 23):
+            options: dict[str, Any] = {"style": style, "overflow": overflow, "dedupe": "near"}
+            prompt = repo.prompt(QUESTION, token_budget=budget, **options)
+            assert len(prompt.citations) == len(prompt.packs)
+            assert all(one.text in prompt.user for one in prompt.packs)
+            assert HEURISTIC.estimate(f"{prompt.text}\n") == prompt.tokens_used <= budget
+            now = spans(prompt)
+            assert all(have <= now.get(id_, set()) for id_, have in before.items())
+            before = now
+        assert len(before) > 3
+
+
+def test_packs_that_were_asked_for_otherwise_are_cut_to_the_prompt():
+    """[8-d]"""
+    repo: Repository = filled(1)
+    packs = repo.packs(QUESTION, token_budget=200)
+    prompt = repo.prompt(QUESTION, packs)
+    assert packs.tokens_used > 190
+    assert prompt.tokens_used <= 200
+    assert prompt.packs == packs
