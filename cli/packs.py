@@ -68,10 +68,13 @@ def command(
       repo packs "retries" --with work --with ../notes
       repo packs "retries" --expand edges --walk-etype cites --walk-hops 2
     """
+    from ibidem.repo.retrieval.printed_frame import frame_of_packs
+
     if stream and (summary is not None or assess):
         raise click.UsageError("--stream has no --summary and no --assess: they need every pack")
     options = packs.taken(given) | question.options(session, text=query, **given)
     with union.source(session, others, is_all=is_all, at=at, assess=assess) as (source, names):
+        options["frame"] = frame_of_packs(options, names.values())
         if stream:
             _stream(session, source.stream_packs(query, **options), source, names, explain=explain)
             return
@@ -85,12 +88,13 @@ def command(
     output.note(*answer.warning_lines(found.warnings), *answer.model_lines(found, options))
     receipt = None if found.receipt is None else str(found.receipt.cid)
     lines = answer.summary_lines(found, summary)
-    lines += packs.packs_lines(found, receipt, explain=explain, names=names)
+    lines += packs.packs_lines(found, explain=explain, names=names)
     if assess:
-        lines += ["", *answer.assessment_lines(found, neighbours)]
+        lines += [*answer.assessment_lines(found, neighbours), ""]
     if explain:
-        lines += ["", *found.explain().splitlines()]
+        lines += [*found.explain().splitlines(), ""]
     output.page(lines, pager=pager)
+    output.note(*answer.end_lines(found, receipt, "pack", explain=explain))
 
 
 def _json(
@@ -126,6 +130,6 @@ def _stream(
     output.note(*answer.empty_lines(found), *answer.skipped_lines(found))
     output.note(*answer.warning_lines(found.warnings))
     receipt = None if found.receipt is None else str(found.receipt.cid)
-    output.say(*packs.end_lines(found, receipt, explain=explain))
     if explain:
-        output.say("", *found.explain().splitlines())
+        output.say(*found.explain().splitlines(), "")
+    output.note(*answer.end_lines(found, receipt, "pack", explain=explain))

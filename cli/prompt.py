@@ -94,9 +94,8 @@ def command(
     with union.source(session, others, is_all=is_all, at=at, thread=thread) as (source, names):
         if thread is not None:
             _check_thread(session, thread, at)
-        found = source.packs(question, **options)
-        counter = {"estimator": options["estimator"]} if "estimator" in options else {}
-        made = source.prompt(question, found, style=style, **counter)
+        made = source.prompt(question, style=style, **options)
+        found = made.packs
     cited = [
         {**one.to_dict(), **({"repository": names[one.root]} if names else {})}
         for one in made.citations
@@ -114,6 +113,8 @@ def command(
         what = "nothing fits: allow more tokens by --budget" if is_there else "no pack was found"
         output.note(output.faint(f"the prompt has no sources: {what}"))
     output.say(*made.system.splitlines(), "", *made.user.splitlines())
+    receipt = None if made.receipt is None else str(made.receipt.cid)
+    output.note(*answer.end_lines(found, receipt, "source"))
 
 
 def _check_thread(session: Session, thread: str, at: str) -> None:

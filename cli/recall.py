@@ -5,7 +5,7 @@ answer for feedback.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,12 @@ from ibidem.cli.render import answer, output
 from ibidem.cli.session import Session, pass_session
 from ibidem.objects.printable import moment
 from ibidem.retrieve.query import checks
+
+if TYPE_CHECKING:
+    from ibidem.memory.recall.recall import Recollection
+
+_ID_DIGITS = 8
+"""Of an id, which names an item among those of an answer."""
 
 
 @click.command("recall", cls=GroupedCommand)
@@ -60,20 +66,22 @@ def command(
       repo memory recall "how do retries work" --disclosure raw
     """
     from ibidem.memory.recall.recall import recall
+    from ibidem.repo.retrieval.printed_frame import frame_of_items
 
     options = question.options(session, text=query, **given)
     viewer = viewer_of(session)
     options |= viewer_options(session)
     with session.open() as repository:
+        revision = repository.at(at, viewer=viewer)
+        options["frame"] = frame_of_items(revision, query, options)
         found = recall(repository, query, at=at, session=name, disclosure=disclosure, **options)
         result = found.result
-        revision = repository.at(at, viewer=viewer)
         commit = None if revision.commit_cid is None else str(revision.commit_cid)
         receipt = None if result.receipt is None else str(result.receipt.cid)
         if session.json:
             answered = answer.answer_json(result)
         else:
-            lines = answer.answer_lines(result, receipt=receipt, with_ids=True)
+            lines = _lines(found)
     if found.unrecorded is not None:
         output.note(f"warning: {output.one_line(found.unrecorded)}")
     if session.json:
@@ -92,10 +100,21 @@ def command(
         return
     output.note(*answer.warning_lines(result.warnings), *answer.model_lines(result, options))
     output.say(*lines)
-    if found.is_escalated or disclosure in ("section", "raw"):
-        output.say("", output.strong(f"disclosure: {found.disclosure}"))
-        for text in found.texts:
-            output.say("", *(f"    {line}" for line in text.splitlines()))
+    ids = ", ".join(f"[{rank}] {str(one.id)[:_ID_DIGITS]}" for rank, one in enumerate(result, 1))
+    output.note(output.faint(f"shown as {found.disclosure}, items: {ids or 'none'}"))
+    output.note(*answer.end_lines(result, receipt))
+
+
+def _lines(found: Recollection) -> list[str]:
+    """Returns an answer as lines: the items, or in their place the longer texts around them."""
+    if found.disclosure == "chunk":
+        return answer.answer_lines(found.result)
+    from ibidem.repo.retrieval.printed_frame import INDENT
+
+    lines: list[str] = []
+    for text in found.texts:
+        lines += [*(f"{INDENT}{line}".rstrip() for line in text.split("\n")), ""]
+    return lines
 
 
 @click.command("slow")

@@ -70,7 +70,7 @@ def command(
             result = repository.receipts.replay(receipt, text=text, key=key, at=at)
         assert result.receipt is not None, "BUG: a replay without the receipt it replayed"
         cid, size_bytes = str(result.receipt.cid), len(result.to_bytes())
-        lines = _lines(result, cid, names) if show else []
+        lines = _lines(result, names) if show else []
     if session.json:
         facts = {"receipt": cid, "is_identical": True, "result": str(result.cid)}
         output.emit("replay", {**facts, "size_bytes": size_bytes})
@@ -80,12 +80,12 @@ def command(
         output.say("", *lines)
 
 
-def _lines(result: Answer[Any], receipt: str, names: Mapping[RootCid, str]) -> list[str]:
+def _lines(result: Answer[Any], names: Mapping[RootCid, str]) -> list[str]:
     """Returns an answer, whatever its kind, as lines for people."""
     from ibidem.retrieve.answer.answer import AnswerKind
 
     if result.kind is AnswerKind.PACKS:
-        return packs.packs_lines(result, receipt, names=names)
+        return packs.packs_lines(result, names=names)
     if result.kind is AnswerKind.RECORDS:
         return records.records_lines(result, names)
-    return answer.answer_lines(result, receipt=receipt, names=names)
+    return answer.answer_lines(result, names=names)

@@ -68,11 +68,14 @@ def command(
       repo retrieve "retries" --at main~3 --json
       repo retrieve "retries" --with work --with ../notes
     """
+    from ibidem.repo.retrieval.printed_frame import frame_of_items
+
     is_listing = not (query or given["vector"] or given["sparse"])
     options = question.options(session, text=query, is_listing=is_listing, **given)
     with union.source(
         session, others, is_all=is_all, at=at, allow_erased=allow_erased, assess=assess
     ) as (source, names):
+        options["frame"] = frame_of_items(source, query, options, names.values())
         result = source.retrieve(query, strict=strict, **options)
         neighbours = source.neighbours(result) if assess else []
         erased = [str(erasure.node) for erasure in getattr(source, "erasures", ())]
@@ -90,9 +93,7 @@ def command(
                 **union.names_json(names),
             }
         else:
-            lines = answer.answer_lines(
-                result, receipt=receipt, explain=explain, is_partial=bool(erased), names=names
-            )
+            lines = answer.answer_lines(result, explain=explain, names=names)
     if session.json:
         output.emit("retrieve", found)
         return
@@ -103,8 +104,8 @@ def command(
     if explain:
         from ibidem.cli.render.chart import terminal_chart
 
-        # Above the cost and the receipt, which end every answer.
-        lines[-2:-2] = terminal_chart(result, answer.item_titles(result))
+        lines += terminal_chart(result, answer.item_titles(result))
     if assess:
-        lines[-2:-2] = [*answer.assessment_lines(result, neighbours), ""]
+        lines += [*answer.assessment_lines(result, neighbours), ""]
     output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
+    output.note(*answer.end_lines(result, receipt, explain=explain, is_partial=bool(erased)))

@@ -4,6 +4,7 @@ counted, which is what a model would get; ids, scores and what was left out are 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -89,38 +90,53 @@ def summary_lines(result: Answer[AnswerItem], sentences: int | None) -> list[str
 def answer_lines(
     result: Answer[Item],
     *,
-    receipt: str | None,
     explain: bool = False,
-    with_ids: bool = False,
-    is_partial: bool = False,
     names: Mapping[RootCid, str] | None = None,
 ) -> list[str]:
-    """Returns a result as lines for people: the items, then what they cost and the receipt.
+    """Returns the items of a result as lines for people.
 
     Args:
         result: the answer.
-        receipt: the CID of the receipt, None if there is none.
         explain: whether ids, scores, lanes and what was left out are shown.
-        with_ids: whether the ids are shown, for commands that take them.
-        is_partial: whether erased nodes were left out.
         names: of the repositories by root, for an answer over several.
     """
     lines = _stated_lines(result)
     titles = _named_titles(result, names or {})
     for rank, (item, title) in enumerate(zip(result.items, titles, strict=True), 1):
         lines += item_lines(rank, item, title)
-        if explain or with_ids:
-            lines.append(_facts_line(item))
         if explain:
-            lines += _lane_lines(item)
+            lines += [_facts_line(item), *_lane_lines(item)]
         lines.append("")
     if explain:
         lines += _explain_lines(result)
     if result.direct is not None:
         node = "" if result.direct.node is None else f" {result.direct.node}"
         lines.append(f"direct answer: {result.direct.reason}{node}")
-    kept = receipt_line(receipt, is_partial=is_partial)
-    return [*lines, cost_line(result, explain=explain), kept]
+    return lines
+
+
+def end_lines(
+    result: Answer[AnswerItem],
+    receipt: str | None,
+    noun: str = "item",
+    *,
+    explain: bool = False,
+    is_partial: bool = False,
+) -> list[str]:
+    """Returns what is to be known of an answer besides its items, for standard error: what they
+    cost, and the receipt.
+
+    Args:
+        result: the answer.
+        receipt: the CID of the receipt, None if there is none.
+        noun: of what the items are.
+        explain: whether the candidates and all that was left out are counted too.
+        is_partial: whether erased nodes were left out.
+    """
+    return [
+        faint(_cost_line(result, noun, explain=explain)),
+        receipt_line(receipt, is_partial=is_partial),
+    ]
 
 
 def _stated_lines(result: Answer[Item]) -> list[str]:
@@ -134,8 +150,26 @@ def _stated_lines(result: Answer[Item]) -> list[str]:
         documents = [None if one is None else one.document_id for one in result.locations]
         ranks[stated.node] = f"the document of [{documents.index(stated.node) + 1}]"
     of = f"{stated.attribute} of {stated.subject}" if stated.attribute else stated.subject
-    where = faint(f"({output.one_line(of)}, {ranks[stated.node]})")
-    return [f"{strong(output.one_line(stated.value))} {where}", ""]
+    value, of = output.one_line(stated.value), output.one_line(of)
+    if result.query.frame is not None:
+        from ibidem.repo.retrieval.printed_frame import STATED_TOKENS
+        from ibidem.retrieve.tokens import HEURISTIC
+
+        of = _shortened(of, STATED_TOKENS // 4)
+        around = f" ({of}, {ranks[stated.node]})\n\n"
+        value = _shortened(value, STATED_TOKENS - HEURISTIC.estimate(around))
+    return [f"{strong(value)} {faint(f'({of}, {ranks[stated.node]})')}", ""]
+
+
+def _shortened(text: str, tokens: int) -> str:
+    """Returns a text, or the longest beginning of it that has at most so many tokens with an
+    ellipsis, by the built-in estimator."""
+    from ibidem.retrieve.tokens import HEURISTIC
+
+    if HEURISTIC.estimate(text) <= tokens:
+        return text
+    fits = bisect_right(range(len(text)), tokens, key=lambda n: HEURISTIC.estimate(f"{text[:n]}…"))
+    return f"{text[: max(0, fits - 1)].rstrip()}…"
 
 
 def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
@@ -146,7 +180,7 @@ def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
     return faint(f"no receipt: {why}")
 
 
-def cost_line(result: Answer[AnswerItem], noun: str = "item", *, explain: bool = False) -> str:
+def _cost_line(result: Answer[AnswerItem], noun: str, *, explain: bool) -> str:
     """Returns one line with the tokens used and the number of items that did not fit; `explain`
     adds the numbers of candidates and of all that was left out."""
     tokens = plural(result.tokens_used, "token")
@@ -189,9 +223,11 @@ def named(names: Mapping[RootCid, str], root: RootCid | None) -> str:
 
 def item_lines(rank: int, item: Item, title: str) -> list[str]:
     """Returns one item as lines: its rank, its location in its source if it has one, its text."""
+    from ibidem.repo.retrieval.printed_frame import INDENT
+
     body = item.rendered.rstrip("\n").split("\n")
     first = strong(title) if title else body.pop(0)
-    return [f"[{rank}] {first}{_status(item)}", *(f"    {line}".rstrip() for line in body)]
+    return [f"[{rank}] {first}{_status(item)}", *(f"{INDENT}{line}".rstrip() for line in body)]
 
 
 def _status(item: Item) -> str:
@@ -200,10 +236,11 @@ def _status(item: Item) -> str:
     status = item.node.props.get("status")
     if not isinstance(status, str):
         return ""
+    from ibidem.repo.retrieval.printed_frame import STATUS_CHARS
     from ibidem.retrieve.records.record import LAYERS, STANDING
 
     holds = item.node.ntype not in LAYERS or status in STANDING
-    return "" if holds else f" ({output.one_line(status)})"
+    return "" if holds else f" ({output.one_line(status, width=STATUS_CHARS)})"
 
 
 def _facts_line(item: Item) -> str:
@@ -247,7 +284,7 @@ def skipped_lines(result: Answer[AnswerItem]) -> list[str]:
     if best.tokens is None or best.score <= max(item.score for item in result.items):
         return []
     cost = plural(best.tokens, "token")
-    more = f"allow more, such as --budget {best.tokens}"
+    more = f"allow more, such as --budget {best.tokens + query.framed.answer}"
     return [faint(f"the best match, node {best.id}, did not fit with {cost}: {more}")]
 
 

@@ -32,7 +32,6 @@ def taken(given: dict[str, Any]) -> dict[str, Any]:
 
 def packs_lines(
     found: Answer[Pack],
-    receipt: str | None,
     *,
     explain: bool = False,
     names: Mapping[RootCid, str] | None = None,
@@ -42,12 +41,7 @@ def packs_lines(
     lines = []
     for rank, pack in enumerate(found, 1):
         lines += pack_lines(rank, pack, names, explain=explain)
-    return [*lines, *end_lines(found, receipt, explain=explain)]
-
-
-def end_lines(found: Answer[Pack], receipt: str | None, *, explain: bool = False) -> list[str]:
-    """Returns what stands below the packs: what they cost, and the receipt."""
-    return [answer.cost_line(found, "pack", explain=explain), answer.receipt_line(receipt)]
+    return lines
 
 
 def pack_lines(
@@ -58,10 +52,12 @@ def pack_lines(
     explain: bool = False,
 ) -> list[str]:
     """Returns one pack as lines for people: its location, its text, and a blank line."""
-    body = pack.text.splitlines()
+    from ibidem.repo.retrieval.printed_frame import INDENT
+
+    body = pack.text.split("\n")
     title = strong(answer.named(names or {}, pack.root) + output.one_line(pack.title))
     facts = [_facts_line(pack)] if explain else []
-    return [f"[{rank}] {title}", *(f"    {line}".rstrip() for line in body), *facts, ""]
+    return [f"[{rank}] {title}", *(f"{INDENT}{line}".rstrip() for line in body), *facts, ""]
 
 
 def _facts_line(pack: Pack) -> str:

@@ -20,9 +20,12 @@ from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
 from ibidem.repo.questions import Questions, changed_options
+from ibidem.repo.retrieval.token_estimators import estimator_of
 from ibidem.repo.viewer.exposure import Proxy, guarded
 from ibidem.retrieve.answer.protocol import json_text, page
+from ibidem.retrieve.context.excerpt import clipped_text
 from ibidem.retrieve.query.configured import CONFIGURED
+from ibidem.retrieve.query.frame import Counter
 from ibidem.retrieve.query.options import OF_ITEMS
 from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.warning import AnswerWarning
     from ibidem.retrieve.query.configured import Configured
     from ibidem.retrieve.query.predicate import Predicate
+    from ibidem.retrieve.query.query import Query
     from ibidem.retrieve.rerank import Reranker
     from ibidem.retrieve.tokens import TokenEstimator
 
@@ -61,8 +65,8 @@ class Disclosure(StrEnum):
     SECTION = "section"
     """The section that contains it."""
     RAW = "raw"
-    """The whole document, as long as all documents together stay within the limit for one; only on
-    request."""
+    """The whole document, as long as all documents together stay within the limit for one and the
+    budget, of the last one its beginning; only on request."""
 
 
 @record
@@ -179,6 +183,7 @@ def recall(
     metadata: bool | Configured = CONFIGURED,
     estimator: str | TokenEstimator = "heuristic",
     token_budget: int | Configured | None = CONFIGURED,
+    frame: Mapping[str, int] | None = None,
     depth: int | Configured = CONFIGURED,
     limit: int | Configured | None = CONFIGURED,
     overflow: str | None = None,
@@ -242,7 +247,8 @@ def _overlap(text: str, result: Answer[Item]) -> int:
     query_words = frozenset(words(text, frozenset()))
     if not query_words or not result.items:
         return PERMILLE
-    has = frozenset(words(result.items[0].rendered, frozenset()))
+    best = result.items[0]  # of which a budget may show only a part
+    has = frozenset(words(f"{best.rendered}\n{best.node.summary or ''}", frozenset()))
     return len(query_words & has) * PERMILLE // len(query_words)
 
 
@@ -259,6 +265,35 @@ def _texts(
         unused = OF_ITEMS if options.get("rerank") is None else ("direct",)
         ranking = {name: value for name, value in options.items() if name not in unused}
         return [pack.text for pack in revision.packs(text, expand="section", **ranking).packs]
+    return _bounded(_whole_texts(revision, result), result.query, options)
+
+
+def _bounded(texts: Iterable[str], query: Query, options: Mapping[str, Any]) -> list[str]:
+    """Returns the first texts that fit the budget, and the beginning of the next one."""
+    room = query.items_budget
+    if room is None:
+        return list(texts)
+    counter = Counter(estimator_of(options.get("estimator", HEURISTIC.name)), query.framed)
+    found: list[str] = []
+    used = 0
+    for text in texts:
+        cost = counter.cost(text)
+        if used + cost > room:
+            part = _clipped(text, counter, room - used, whole=bool(found))
+            return [*found, part] if part else found
+        found.append(text)
+        used += cost
+    return found
+
+
+def _clipped(text: str, counter: Counter, tokens: int, *, whole: bool) -> str:
+    return clipped_text(
+        text, lambda some: counter.cost(some) <= tokens, sentences=True, whole=whole
+    )
+
+
+def _whole_texts(revision: Revision | ViewerRevision, result: Answer[Item]) -> list[str]:
+    """Returns the documents of the items, and the items that are not in one."""
     found: dict[str, None] = {}
     sources: set[NodeId] = set()
     size = 0

@@ -11,6 +11,7 @@ from ibidem import Answer, DropReason, Item, NodeId, NotFoundError
 from ibidem.pages import answer as answer_page
 from ibidem.pages.html import Links, code, facts, linked, number
 from ibidem.pages.prompt import prompt
+from ibidem.repo.retrieval.printed_frame import frame_of_items
 from ibidem.retrieve.query.options import FOR_READERS
 from ibidem.serve.explorer.form import field, form, given
 from ibidem.serve.explorer.visit import AT, Page, Visit
@@ -40,7 +41,8 @@ def ask(visit: Visit) -> Page:
     tokens = options.get("token_budget") or CONTEXT_TOKENS
 
     def found() -> h.Node:
-        answer = revision.retrieve(text, **options)
+        frame = frame_of_items(revision, text, options)
+        answer = revision.retrieve(text, **options, frame=frame)
         return [
             answered(revision, answer, visit.links),
             _recording(visit, revision, answer),

@@ -117,7 +117,7 @@ def test_erase_asks_first_and_says_what_it_did(notes: Run, data: Data, tmp_path:
     assert data("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")["erased"] == [secret]
     partial = notes("retrieve", "secret", "--at", "HEAD~1", "--allow-erased")
     assert "left out" in partial.stderr
-    assert "no receipt: erased nodes were left out" in partial.stdout
+    assert "no receipt: erased nodes were left out" in partial.stderr
     assert data("fsck")["erased_count"] == 1
     notes("undo", code=2)
     notes("erase", "00" * 16, "--yes", code=3)

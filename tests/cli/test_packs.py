@@ -74,7 +74,7 @@ def test_prompt_prints_both_texts_and_writes_citations(run, tmp_path):
     asked = ("prompt", "twice", "--label", "Nobody", "--json")
     assert json.loads(run(*asked))["warnings"][0]["code"] == "unknown_label"
     without = run("prompt", "absent")
-    assert without.endswith("\n\nabsent\n")
+    assert "\n\nabsent\n0 sources, 0 tokens\nreceipt " in without
     assert "the prompt has no sources: no pack was found" in without
     cut = run("prompt", "twice", "--budget", "48")
     assert "the prompt has no sources: nothing fits: allow more tokens" in cut

@@ -133,8 +133,8 @@ def test_what_repeats_an_item_is_left_out_and_counted(run: Any, tmp_path: Path) 
     assert once["dropped_counts"] == {"budget": 0, "dedupe": 1, "headings": 2, "limit": 0}
     assert sorted(one["reason"] for one in once["dropped"]) == ["dedupe", "headings", "headings"]
     assert len(once["items"]) == 3
-    assert "3 items, 15 tokens, 1 repetition left out" in run("retrieve", "parcel").stdout
-    assert "1 by dedupe, 2 by headings" in run("retrieve", "parcel", "--explain").stdout
+    assert "3 items, 15 tokens, 1 repetition left out" in run("retrieve", "parcel").stderr
+    assert "1 by dedupe, 2 by headings" in run("retrieve", "parcel", "--explain").stderr
     listed = json.loads(run("retrieve", "--label", "Passage", "--json").stdout)
     assert len(listed["items"]) == 2
     every = ("--dedupe", "none", "--headings", "keep")

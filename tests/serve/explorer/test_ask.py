@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import ibidem
 from ibidem.cli.main import cli
+from ibidem.repo.retrieval.printed_frame import frame_of_items
 from ibidem.retrieve.query.options import FOR_READERS
 
 from .browsing import Browser, browsing, links
@@ -18,7 +19,8 @@ ASK = f"/ask?text={quote_plus(QUESTION)}"
 
 def test_the_answer_is_that_of_the_library(browser: Browser, repo: ibidem.Repository):
     page = browser.page(ASK + "&limit=2&token_budget=100")
-    found = repo.retrieve(QUESTION, limit=2, token_budget=100, **FOR_READERS)
+    frame = frame_of_items(repo.at(), QUESTION, {"token_budget": 100})
+    found = repo.retrieve(QUESTION, limit=2, token_budget=100, frame=frame, **FOR_READERS)
     assert [f"/node/{item.id}" for item in found] == [
         href for href in links(page.one("main").all("ol", class_="items")[0]) if "/node/" in href
     ]

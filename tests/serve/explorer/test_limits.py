@@ -29,6 +29,7 @@ SHARED = {
     "ibidem.repo.sync.wire",  # which status an error has
     "ibidem.repo.viewer.exposure",
     "ibidem.repo.receipts.log",  # which gets no receipt of a page
+    "ibidem.repo.retrieval.printed_frame",  # with which the command asks the same
     "ibidem.retrieve.query.options",  # with which packs are made for readers
 }
 
