@@ -43,7 +43,7 @@ def units(messages: Sequence[Stored], kind: str = "message") -> list[Unit]:
         starts = [
             position for position, one in enumerate(messages) if is_question(one) or position == 0
         ]
-        stops = [*starts[1:], len(messages)]
+        stops = [*starts, len(messages)][1:]
         return [Unit(tuple(messages[a:b])) for a, b in zip(starts, stops, strict=True)]
     calls = [[f"#{one.id}", *map("call {}".format, calls_of(one))] for one in messages]
     return [Unit(tuple(messages[position] for position in group)) for group in united(calls)]

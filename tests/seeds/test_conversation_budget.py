@@ -174,6 +174,9 @@ def test_cm14_an_exchange_is_a_question_and_what_follows(repo):
     assert [one.ord for one in chosen.messages] == [3, 4, 5, 6, 7, 8]
     [unit] = memory.select("1", thread="a", limit=1, unit="exchange").units
     assert [one.ord for one in unit.messages] == [3, 4, 5]
+    memory.compact("a", 0, 8, "needles")
+    context = memory.context(None, thread="a", token_budget=99, unit="exchange")
+    assert texts(context.messages) == ["needles"]
 
 
 def test_cm15_what_is_required_fits_or_is_an_error(repo):
