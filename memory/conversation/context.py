@@ -2,9 +2,12 @@
 
 Each source has a weight. The units of all sources are put into one order, in which each source has
 had its share of the tokens at any point, as far as it has units; the budget takes a beginning of
-that order. So an unused share goes to the other sources, and more budget never shows less. The
-budget counts all that is shown, fences included. No message is shown twice; messages are compared
-by id, never by text.
+that order. So an unused share goes to the other sources. A message that does not fit is cut to half
+of the budget, or to more if those after it do not need the rest, so a single long one fills it.
+More budget never shows less. The budget counts all that is shown, fences included. No message is
+shown twice; messages are compared by id, never by text.
+
+Spec: memory 13.
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ from ibidem.objects.errors import ErrorKind, InvalidInputError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.plain import fields_of
 from ibidem.objects.record import record
+from ibidem.repo.runs.session import RunRevision
 from ibidem.retrieve.answer.render import clip
 from ibidem.retrieve.context.excerpt import clipped_text
 from ibidem.retrieve.context.prompt import fence_of
-from ibidem.retrieve.context.window import fitting
-from ibidem.retrieve.query.options import CUT
+from ibidem.retrieve.context.window import decisions
+from ibidem.retrieve.query.options import CUT, EXCERPT
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import TokenEstimator
 
@@ -115,7 +119,7 @@ def compose(
     """Returns the context of some sources.
 
     Args:
-        revision: the graph that the messages were read from.
+        revision: the graph that the messages were read from; that of a run says by which rules.
         sources: the first one to have a message shows it.
         selection: the one that a source comes from.
         token_budget: tokens of the whole text; None for no limit.
@@ -132,16 +136,20 @@ def compose(
     must = [index for index, (_, unit) in enumerate(order) if unit.is_required]
     others = [index for index, (_, unit) in enumerate(order) if not unit.is_required]
     room = _room(token_budget, writing, [order[index][1] for index in must])
-    taken, dropped = fitting(
+    fills = not isinstance(revision, RunRevision) or revision.fills_contexts
+    chosen = decisions(
         len(others),
         lambda index: writing.cost(order[others[index]][1]),
         limit=None,
         budget=room,
-        overflow=overflow,
+        # Those after a message that is cut have what it leaves.
+        overflow=EXCERPT if fills and overflow == CUT else overflow,
         cut=lambda index, tokens: writing.cut(order[others[index]][1], tokens),
+        fill=fills,
+        enough=fills,
     )
-    shown = {*must, *(others[index] for index in taken)}
-    gone = [order[others[index]][0] for index, _, _ in dropped]
+    shown = {*must, *(others[index] for index, reason, _ in chosen if reason is None)}
+    gone = [order[index][0] for index in others if index not in shown]
     parts = []
     for source in sources:
         mine = [unit for index, (one, unit) in enumerate(order) if index in shown and one is source]
@@ -156,7 +164,7 @@ def compose(
         estimator.estimate(text),
         _answer_of(revision, messages, selection),
         tuple(parts),
-        len(dropped),
+        len(gone),
         writing.fence,
         selection,
     )
@@ -239,40 +247,42 @@ class _Writing:
                 if one.id not in every and one.id in source.passages:
                     self._passages[one.id] = source.passages[one.id]
                 every[one.id] = one
-        self._lines = {
+        self._whole = {
             id_: self._passages[id_].text if id_ in self._passages else line(one, tool_chars)
             for id_, one in every.items()
         }
+        self._shown = dict(self._whole)
         self._estimate = estimator.estimate
         seed = hashlib.sha256(
             b"".join(
                 one.id.raw for source in sources for unit in source.units for one in unit.messages
             )
         ).hexdigest()
-        self.fence = fence_of(seed, list(self._lines.values()))
+        self.fence = fence_of(seed, list(self._whole.values()))
         self.end_cost = self._estimate(f"{self.fence} end")
 
     def cost(self, unit: Unit) -> int:
         """Returns the tokens of the blocks of a unit."""
-        return sum(self._estimate(self._block(one, self._lines[one.id])) for one in unit.messages)
+        return sum(self._estimate(self._block(one, self._shown[one.id])) for one in unit.messages)
 
     def cut(self, unit: Unit, tokens: int) -> bool:
-        """Cuts the longest message of a unit so that the unit has at most so many tokens; returns
-        whether that is enough for any text of it."""
-        longest = max(unit.messages, key=lambda one: len(self._lines[one.id]))
+        """Cuts the longest message of a unit so that the unit has at most so many tokens, however
+        it was cut before; returns whether that is enough for any text of it, otherwise changes
+        nothing."""
+        longest = max(unit.messages, key=lambda one: len(self._whole[one.id]))
         others = Unit(tuple(one for one in unit.messages if one is not longest))
         room = tokens - self.cost(others)
         shown = clipped_text(
-            self._lines[longest.id],
+            self._whole[longest.id],
             lambda text: self._estimate(self._block(longest, text)) <= room,
         )
         if shown:
-            self._lines[longest.id] = shown
+            self._shown[longest.id] = shown
         return bool(shown)
 
     def text(self, messages: Sequence[Stored]) -> str:
         """Returns messages as text, one block each."""
-        blocks = [self._block(one, self._lines[one.id]) for one in messages]
+        blocks = [self._block(one, self._shown[one.id]) for one in messages]
         return "".join([*blocks, f"{self.fence} end"]) if blocks else ""
 
     def _block(self, message: Stored, text: str) -> str:

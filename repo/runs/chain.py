@@ -41,7 +41,7 @@ class Chain:
         self,
         operations: OperationLog,
         name: str,
-        request: Any = None,
+        request: Mapping[str, Any] | None = None,
         *,
         author: str,
         first: ReadStep | None = None,
@@ -76,6 +76,8 @@ class Chain:
         else:
             self._last = (first.step.cid, 1)
             self._pending = 1
+        self.first_request: Mapping[str, Any] = first.request
+        """The request of the first step."""
         self.publish()  # gives it its number
         self._watch = watch
         self._tell(first)

@@ -24,6 +24,7 @@ from ibidem.repo.runs.chain import Chain, Watch
 from ibidem.repo.runs.payload import settled
 from ibidem.repo.runs.recording import Recording
 from ibidem.repo.runs.session import (
+    FILL,
     RECORDED,
     OpenEvent,
     RunRevision,
@@ -63,7 +64,7 @@ class Run(Session):
         watch: Watch | None = None,
     ) -> None:
         signed = commit_info(author, "", None, agent, task)
-        request = {"agent": signed.agent, "task": signed.task, "author": signed.author}
+        request = {"agent": signed.agent, "task": signed.task, "author": signed.author, FILL: True}
         self._live = repository
         self._chain = Chain(repository.operation_log, name, request, author=author, watch=watch)
         self._is_open = True
@@ -95,6 +96,10 @@ class Run(Session):
         self._chain.append(action, **fields)
 
     # -- doors ---------------------------------------------------------------------------------
+
+    @property
+    def _first_request(self) -> Mapping[str, Any]:
+        return self._chain.first_request
 
     def _read(self, rev: object) -> RunRevision:
         if isinstance(rev, RunRevision):

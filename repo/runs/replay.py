@@ -103,6 +103,11 @@ class Replay(Session):
 
     # -- doors ---------------------------------------------------------------------------------
 
+    @property
+    def _first_request(self) -> Mapping[str, Any]:
+        found = self._read_step(self._steps[0])
+        return found.request if found.step.action == "begin" else {}
+
     def _read(self, rev: object) -> RunRevision:
         if isinstance(rev, RunRevision):
             return rev

@@ -65,6 +65,9 @@ form of an answer that is not an arbitrary value.
 """
 
 
+FILL = "fill"
+"""In the request of `begin`, true if contexts of threads fill their budget."""
+
 Record = Callable[[Mapping[str, Any] | None], None]
 _NESTED: ContextVar[tuple[Session, ...]] = ContextVar("nested", default=())
 _KINDS = {
@@ -266,6 +269,11 @@ class Session(Layers, Recalling, Questions, Ending):
 
     # -- doors ---------------------------------------------------------------------------------
 
+    @property
+    @abstractmethod
+    def _first_request(self) -> Mapping[str, Any]:
+        """The request of the first step."""
+
     @abstractmethod
     def _read(self, rev: object) -> RunRevision: ...
 
@@ -414,6 +422,12 @@ class RunRevision(Revision):
         super().__init__(self._whole)
         self._session = session
         self._rev = rev
+
+    @property
+    def fills_contexts(self) -> bool:
+        """Whether contexts of threads fill their budget, which runs say that began since they
+        do."""
+        return self._session._first_request.get(FILL) is True
 
     def seen_by(self, viewer: Viewer | None) -> RunRevision:
         """Returns the graph as a caller sees it, who is then an option of each retrieval."""

@@ -139,38 +139,6 @@ def _least(cut: Callable[[int], bool], low: int, high: int, tokens: int) -> tupl
     return high, True
 
 
-def fitting(
-    count: int,
-    cost: Callable[[int], int],
-    *,
-    limit: int | None,
-    budget: int | None,
-    overflow: str,
-    cut: Callable[[int, int], bool],
-    fill: bool = False,
-    enough: bool = False,
-) -> tuple[list[int], list[tuple[int, str, int | None]]]:
-    """Returns the positions that `decisions` takes, and what it yields of the others."""
-    taken: list[int] = []
-    left: list[tuple[int, str, int | None]] = []
-    steps = decisions(
-        count,
-        cost,
-        limit=limit,
-        budget=budget,
-        overflow=overflow,
-        cut=cut,
-        fill=fill,
-        enough=enough,
-    )
-    for index, reason, tokens in steps:
-        if reason is None:
-            taken.append(index)
-        else:
-            left.append((index, reason, tokens))
-    return taken, left
-
-
 def decisions(
     count: int,
     cost: Callable[[int], int],

@@ -12,7 +12,7 @@ from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of
 from ibidem.retrieve.context.pieces import pieces_of, prose_of
 from ibidem.retrieve.context.prompt import marker
 from ibidem.retrieve.context.sources import SourceOrder
-from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
+from ibidem.retrieve.context.window import Aim, absorb, coalesce, decisions
 
 HOUSE = Path(__file__).parents[2]
 FOLDER = HOUSE / "spec" / "vectors" / "packs"
@@ -99,17 +99,20 @@ def test_fits_json(case):
             rooms[index] = room
         return is_enough
 
-    taken, left = fitting(
-        len(given["costs"]),
-        given["costs"].__getitem__,
-        limit=given["limit"],
-        budget=given["budget"],
-        overflow=given["policy"],
-        cut=cut,
-        fill=given.get("fill", False),
-        enough="needs" in given,
+    made = list(
+        decisions(
+            len(given["costs"]),
+            given["costs"].__getitem__,
+            limit=given["limit"],
+            budget=given["budget"],
+            overflow=given["policy"],
+            cut=cut,
+            fill=given.get("fill", False),
+            enough="needs" in given,
+        )
     )
-    left = [list(one) for one in left]
+    taken = [index for index, reason, _ in made if reason is None]
+    left = [list(one) for one in made if one[1] is not None]
     found = {"taken": taken, "left": left, "rooms": list(rooms.values())}
     assert found == case["output"]
 

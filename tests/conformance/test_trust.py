@@ -248,6 +248,9 @@ CITED = {
         "13-a": BUDGET + "test_a_message_counts_with_those_beside_it",
         "13-b": BUDGET + "test_of_ten_units_four_are_recent",
         "13-c": BUDGET + "test_long_messages_and_answers_of_tools",
+        "13-d": BUDGET + "test_those_after_a_long_message_have_what_it_leaves",
+        "13-e": CONVERSATION
+        + "test_recorded_contexts.py::test_a_run_that_did_not_fill_contexts_replays",
         "8-a": PROPOSE + "test_its_id_follows_from_its_parts_and_from_whose_it_is",
         "8-b": PROPOSE + "test_the_same_again_adds_sources_and_a_rejected_one_stays_rejected",
         "8-c": PROPOSE + "test_facts_that_contradict_it_are_named_and_superseded_if_wanted",

@@ -59,23 +59,77 @@ def test_cm13_what_one_source_leaves_the_other_has(repo):
     assert 180 < without.tokens_used <= 200
 
 
-def test_more_budget_never_shows_less_of_a_conversation(repo):
+def shown_by(context) -> dict[NodeId, str]:
+    """Returns what a context shows of each message."""
+    blocks = context.text.split(f"{context.fence} ")[1:-1]
+    shown = [block.split("\n", 1)[1].removesuffix("\n\n") for block in blocks]
+    return dict(zip((one.id for one in context.messages), shown, strict=True))
+
+
+def thread_of(rng: random.Random) -> list[Message]:
+    """Returns short and long messages, some of them calls of tools and what came of them."""
+    words = ["needle", "mill.", "of", "é,", "机器。", "\n", "x" * 30]
+    made = []
+    for place in range(rng.randint(1, 12)):
+        text = " ".join(rng.choices(words, k=rng.choice((1, 5, 30, 90, 700))))
+        made.append(Message("user", text if text.strip() else "mill"))
+        if rng.random() < 0.2:
+            call = f"c{place}"
+            made.append(Message("assistant", "let me look", tool_calls=(call,)))
+            made.append(Message("tool", made[0].text, tool_call_id=call))
+    return made
+
+
+@pytest.mark.parametrize("unit", ["message", "exchange"])
+@pytest.mark.parametrize("seed", range(4))
+def test_more_budget_never_shows_less_of_a_conversation(repo, seed, unit):
+    """[13-d]"""
     memory = Conversations(repo)
-    rng = random.Random(4)
-    words = ["needle", "mill.", "of", "é,"]
-    memory.append(
-        "a", [("user", " ".join(rng.choices(words, k=rng.randint(1, 40)))) for _ in range(30)]
-    )
-    memory.compact("a", 0, 3, "what was said first")
+    rng = random.Random(seed)
+    memory.append("a", thread_of(rng))
+    memory.compact("a", 0, 0, "what was said first " * rng.randint(1, 50))
+    options = {"recent": rng.randint(0, 6), "similar": rng.choice((None, 2)), "unit": unit}
     before: dict[NodeId, str] = {}
-    for budget in range(0, 700, 7):
-        context = memory.context("needle", thread="a", token_budget=budget)
+    for budget in [*range(0, 90, 5), *range(90, 3000, 150)]:
+        context = memory.context("needle", thread="a", token_budget=budget, **options)
         assert HEURISTIC.estimate(context.text) == context.tokens_used <= budget
-        blocks = context.text.split(f"{context.fence} ")[1:-1]
-        shown = [block.split("\n", 1)[1].removesuffix("\n\n") for block in blocks]
-        now = dict(zip((one.id for one in context.messages), shown, strict=True))
+        now = shown_by(context)
         assert all(now.get(one, "").startswith(text) for one, text in before.items())
         before = now
+
+
+def test_a_single_long_message_fills_the_budget(repo):
+    """[13-d]"""
+    memory = Conversations(repo)
+    memory.append("a", [("user", "parcels " * 3000)])
+    least = HEURISTIC.estimate("01234567 user\np\n\n") + HEURISTIC.estimate("01234567 end")
+    for budget in [*range(least, 60), *range(60, 4000, 333)]:
+        used = memory.context(None, thread="a", token_budget=budget).tokens_used
+        assert budget - 4 <= used <= budget
+
+
+def test_those_after_a_long_message_have_what_it_leaves(repo):
+    """[13-d]"""
+    memory = Conversations(repo)
+    memory.append("a", [("user", f"{name} " * 900) for name in ("first", "second", "third")])
+    halves = memory.context(None, thread="a", token_budget=600)
+    assert [one.ord for one in halves.messages] == [1, 2]
+    assert 590 < halves.tokens_used <= 600
+    memory.append("a", [("user", "short")])
+    context = memory.context(None, thread="a", token_budget=600, recent=2)
+    assert [one.ord for one in context.messages] == [2, 3]
+    assert 590 < context.tokens_used <= 600
+
+
+def test_a_unit_is_cut_in_its_longest_message(repo):
+    """[13-d]"""
+    memory = Conversations(repo)
+    memory.append("a", [("user", "which " * 40), ("assistant", "that " * 300)])
+    asked, told = memory.messages("a")
+    for budget in range(0, 500, 9):
+        shown = shown_by(memory.context(None, thread="a", token_budget=budget, unit="exchange"))
+        assert not shown or shown[asked.id] == asked.text
+        assert told.text.startswith(shown.get(told.id, ""))
 
 
 def test_a_message_counts_with_those_beside_it(repo):
@@ -259,8 +313,9 @@ def test_a_part_skips_or_stops_where_a_unit_does_not_fit(repo):
     }
     assert shown == {"skip": ["first", "last"], "stop": ["last"]}
     cut = memory.context(None, thread="a", token_budget=40)
-    assert cut.text.count("long") == 12
-    assert cut.tokens_used <= 40
+    assert texts(cut.messages)[::2] == ["first", "last"]
+    assert cut.text.count("long") == 17
+    assert cut.tokens_used == 39
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ibidem.objects.derive import node_id
 from ibidem.objects.errors import InvalidInputError, ReplayError
 from ibidem.objects.ids import NodeId
 from ibidem.retrieve.context.option import PART_TOKENS_MIN, PackOptions, resolve_packs
-from ibidem.retrieve.context.window import Aim, absorb, coalesce, fitting
+from ibidem.retrieve.context.window import Aim, absorb, coalesce, decisions
 from ibidem.retrieve.query.dedupe import Dedupe
 from ibidem.retrieve.query.query import Query, resolve
 from ibidem.retrieve.tokens import HEURISTIC
@@ -170,16 +170,20 @@ def test_pk10_without_rank_scores_are_zero_and_order_is_that_of_the_document():
     assert places(packs) == [[2], [3], [5], [6]]
 
 
+def taken_of(costs, **options):
+    """Returns the candidates that are taken."""
+    made = decisions(len(costs), costs.__getitem__, **options)
+    return [index for index, reason, _ in made if reason is None]
+
+
 def never(index, room):
     raise AssertionError("nothing is cut here")
 
 
 def test_pk11_a_budget_stops_or_skips():
-    costs = [5, 50, 4].__getitem__
-    taken, left = fitting(3, costs, limit=None, budget=10, overflow="stop", cut=never)
-    assert (taken, len(left)) == ([0], 2)
-    taken, left = fitting(3, costs, limit=None, budget=10, overflow="skip", cut=never)
-    assert (taken, len(left)) == ([0, 2], 1)
+    options = {"limit": None, "budget": 10, "cut": never}
+    assert taken_of([5, 50, 4], overflow="stop", **options) == [0]
+    assert taken_of([5, 50, 4], overflow="skip", **options) == [0, 2]
 
 
 def rooms_of(costs, budget, limit, overflow):
@@ -191,8 +195,7 @@ def rooms_of(costs, budget, limit, overflow):
         return room > 0
 
     options = {"limit": limit, "budget": budget, "overflow": overflow, "cut": cut, "fill": True}
-    taken, _ = fitting(len(costs), costs.__getitem__, **options)
-    return {index: rooms.get(index, costs[index]) for index in taken}
+    return {index: rooms.get(index, costs[index]) for index in taken_of(costs, **options)}
 
 
 @pytest.mark.parametrize("overflow", ["cut", "excerpt"])
@@ -211,9 +214,8 @@ def test_a_pack_has_room_for_something_of_it(overflow):
                     shown[index] = room
                 return room >= needs[index]
 
-            taken, _ = fitting(
-                len(costs),
-                costs.__getitem__,
+            taken = taken_of(
+                costs,
                 limit=None,
                 budget=budget,
                 overflow=overflow,
