@@ -30,6 +30,7 @@ from ibidem.retrieve.answer.answer import Answer, AnyItem
 from ibidem.retrieve.answer.drops import DROPS_LISTED_MAX, DropReason, Drops
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
+from ibidem.retrieve.answer.mention import Mention
 from ibidem.retrieve.answer.neighbours import neighbour_lines
 from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode, capped
@@ -105,7 +106,7 @@ def execute(
             one.tokens,
             LaneScores(scores),
             paths,
-            () if found.mentions is None else found.mentions.mentions(ordinal),
+            found.mentions_of(ordinal),
             root,
             _title_in_conflict(found, contested, ordinal),
         )
@@ -227,6 +228,10 @@ class Ranked:
             if ordinal in self.rerank_scores:
                 scores[RERANK] = self.rerank_scores[ordinal]
         return lanes
+
+    def mentions_of(self, ordinal: int) -> tuple[Mention, ...]:
+        """Returns the names that led to a node, most important first."""
+        return () if self.mentions is None else self.mentions.mentions(ordinal)
 
     def warnings(
         self,

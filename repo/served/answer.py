@@ -16,6 +16,7 @@ from ibidem.retrieve.answer.answer import Answer, AnswerKind, printed
 from ibidem.retrieve.answer.drops import DropReason
 from ibidem.retrieve.answer.item import Item
 from ibidem.retrieve.answer.lane_score import LaneScore, LaneScores
+from ibidem.retrieve.answer.mention import Mention
 from ibidem.retrieve.answer.protocol import json_text
 from ibidem.retrieve.answer.tuple_sequence import TupleSequence
 from ibidem.retrieve.context.pack import Hit, Pack
@@ -294,6 +295,17 @@ def _hit(row: Mapping[str, Any]) -> Hit:
         lanes_of(row),
         tuple((start, stop) for start, stop in row["spans"]),
         RootCid.parse(row["root"]) if "root" in row else None,
+        tuple(map(_mention, row.get("mentions", ()))),
+    )
+
+
+def _mention(row: Mapping[str, Any]) -> Mention:
+    source = row["source"]
+    return Mention(
+        row["name"],
+        None if source is None else NodeId.parse(source),
+        row["node_count"],
+        row["is_title"],
     )
 
 

@@ -489,6 +489,7 @@ class _Making:
                 LaneScores(said),
                 self._spans(shown.get(hit.ordinal), node),
                 self._root(hit.ordinal),
+                self.found.mentions_of(hit.ordinal),
             )
             for hit, (cid, node), said in zip(found, nodes, lanes, strict=True)
         )

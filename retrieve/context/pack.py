@@ -26,6 +26,7 @@ from ibidem.retrieve.answer.cbor_writer import (
     text_of,
 )
 from ibidem.retrieve.answer.lane_score import LaneScores
+from ibidem.retrieve.answer.mention import Mention
 from ibidem.retrieve.titles import Title
 
 BETWEEN = "\n\n"
@@ -65,6 +66,8 @@ class Hit(NamedTuple):
     """Where its own text matches, as ranges of code points; only for members."""
     root: RootCid | None = None
     """The root that the node is of, in an answer over several; None in one over one root."""
+    mentions: tuple[Mention, ...] = ()
+    """The names that led to this node, most important first. Not part of `to_bytes()`."""
 
 
 @record
@@ -129,6 +132,7 @@ class Pack:
                 {
                     **fields_of(hit, "id", "cid", "ord", "score", "spans"),
                     "lanes": hit.lanes.to_dict(),
+                    "mentions": [one.to_dict() for one in hit.mentions],
                     **_of_root(hit.root),
                 }
                 for hit in self.hits
@@ -191,7 +195,8 @@ class Pack:
         )
 
     def explain(self, position: int) -> Iterator[str]:
-        """Yields its score and size, and the results of its hits in each lane."""
+        """Yields its score and size, the results of its hits in each lane, and the names that led
+        to them."""
         if self.root is not None:
             yield f"in root {self.root}:"
         note = "" if self.fallback is None else f", fallback {self.fallback}"
@@ -206,6 +211,8 @@ class Pack:
                     f"      {name}: rank {lane.rank}, score {lane.score!r}, "
                     f"contributes {lane.contribution!r}"
                 )
+            for mention in hit.mentions:
+                yield f"         {mention}"
 
 
 def pack_cid(

@@ -141,6 +141,7 @@ def session(folder: Path) -> dict[str, list[dict[str, Any]]]:
     run("replay", asked["receipt"])
     run("retrieve", "the mill of the engine", "--direct")
     run("retrieve", "Long Mill")
+    run("packs", "Long Mill")
     _reads(run)
     run("config", "set", "slow_milliseconds", "0")
     run("config", "set", "log_questions", "always")

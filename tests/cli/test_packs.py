@@ -41,6 +41,15 @@ def test_packs_show_what_stands_around_a_hit(run):
     assert "    before" in run("replay", receipt, "--show")
 
 
+def test_packs_explain_through_which_name_a_hit_was_found(run):
+    run("node", "add", "Note", "--summary", "The analytical engine was described by Ada Lovelace.")
+    run("node", "add", "Note", "--summary", "Ada Lovelace, born in London")
+    run("commit", "-m", "names")
+    asked = ("packs", "who described the analytical engine")
+    assert '         through "Ada Lovelace" of ' in run(*asked, "--explain")
+    assert "through" not in run(*asked)
+
+
 def test_a_node_without_a_document_is_titled_by_its_type(run):
     run("node", "add", "Fact", "--summary", "we deploy on Fridays")
     run("commit", "-m", "a fact")

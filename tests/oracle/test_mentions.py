@@ -127,6 +127,24 @@ def test_a_name_leads_to_the_passage_that_begins_with_it():
     assert result.receipt.result == repo.retrieve("who described the analytical engine").cid
 
 
+def test_a_hit_of_a_pack_is_explained_as_an_item_is():
+    repo = made(*STEPS)
+    text = "who described the analytical engine"
+    item = next(item for item in repo.retrieve(text) if item.node.key[1] == 1)
+    packs = repo.packs(text)
+    hits = {hit.id: hit for pack in packs for hit in pack.hits}
+    assert hits[item.id].mentions == item.mentions
+    assert f'\n         through "Ada Lovelace" of {item.mentions[0].source}, titled\n' in (
+        packs.explain()
+    )
+    rows = {row["id"]: row for pack in packs.to_dict()["items"] for row in pack["hits"]}
+    assert rows[str(item.id)]["mentions"] == [one.to_dict() for one in item.mentions]
+    assert repo.packs(text).to_dict() == packs.to_dict()  # returned again without work
+    silent = repo.packs(text, mentions=False)
+    assert not any(hit.mentions for pack in silent for hit in pack.hits)
+    assert "through" not in silent.explain()
+
+
 def test_without_names_the_answer_is_as_without_the_lane():
     """[5.6-a]"""
     repo = made("the engine of a car", "an engine", "a car")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MethodType
 from typing import Any, NamedTuple
@@ -256,6 +257,18 @@ def _value(target: Any, name: str) -> Any:
     found = getattr(target, name)
     takes_none = isinstance(found, MethodType) and not inspect.signature(found).parameters
     return found() if takes_none or getattr(found, "is_refused", False) else found
+
+
+def test_hits_of_packs_have_the_names_that_led_to_them():
+    repo = ibidem.init()
+    repo.add("The analytical engine was described by Ada Lovelace.")
+    repo.add("Ada Lovelace\nborn in London")
+    here = repo.packs("who described the analytical engine of Babbage")
+    there = ServedAnswer.read(json.loads(here.to_json()), lambda *_: pytest.fail("a node was read"))
+    assert any(hit.mentions for pack in here for hit in pack.hits)
+    assert [hit for pack in there for hit in pack.hits] == [
+        hit for pack in here for hit in pack.hits
+    ]
 
 
 def test_the_causes_of_a_changed_answer_are_those_of_the_library(sides: Sides):
