@@ -40,7 +40,7 @@ SOURCE_PROPS = frozenset(
 )
 """Every property that an extractor may give a document; a second ingest replaces them all."""
 
-READER_VERSION = "10"
+READER_VERSION = "11"
 """Version of the readers in this package; it changes whenever they would make other nodes of a
 text, so that unchanged files are ingested again."""
 

@@ -2,7 +2,8 @@
 
 A link is a function of the passage's text and the document's path, so equal texts have equal links.
 Its target is the path of a document in the repository, whether that exists or not; links to other
-places have none. Reference links count where they are defined.
+places have none. The target of a reference link is one of those that the text does not show
+(`reference.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import unquote
 
 from ibidem.ingest.formats import PLAIN, RST, has_suffix
+from ibidem.ingest.reference import ELSEWHERE
 from ibidem.objects.codec import Value
 
 PATH_CHARS_MAX = 4096
@@ -26,25 +28,22 @@ _MARKDOWN = re.compile(
     | \[\[(?!_?TOC_?\]\])(?P<wiki>[^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]
     | !\[[^\[\]\n]*\]\([^()\n]*\)
     | \]\([ \t]*(?:<(?P<angle>[^<>\n]*)>|(?P<inline>[^\s()<>]+))
-    | ^[ ]{0,3}\[(?!\^)[^\[\]\n]+\]:[ \t]*<?(?P<defined>[^\s<>]+)
     | <a\s[^<>]*?\bhref\s*=\s*["'](?P<href>[^"'<>\n]*)["']
     """,
-    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE,
 )
 _RST = re.compile(
     r"""
     ``(?P<file>[^`\n]*)``
     | :doc:`(?:[^`<>]*<)?(?P<doc>[^`<>\n]+)>?`
     | :download:`(?:[^`<>]*<)?(?P<download>[^`<>\n]+)>?`
-    | `[^`<>]*<(?P<inline>[^`<>\n]+)>`_
-    | ^[ \t]*\.\.[ ]_[^:\n]+:[ \t]+(?P<defined>[^\s`]+)[ \t]*$
+    | `[^`<>]*<(?P<inline>[^`<>\n]*[^`<>\n_])>`_
     | ^[ \t]*\.\.[ ](?:include|literalinclude)::[ \t]+(?P<included>[^\s]+)
     | ^(?P<margin>[ \t]*)\.\.[ ]toctree::[^\n]*
       (?P<toctree>(?:\n(?P=margin)[ \t]+[^\n]*|\n[ \t\r]*$)*)
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|\?")
 _FILE = re.compile(r"[\w./-]+")
 
 
@@ -111,7 +110,7 @@ def _targets(kind: str, written: str) -> Iterator[str]:
             yield written
             yield f"/{written}"
         return
-    if _ELSEWHERE.match(written):
+    if ELSEWHERE.match(written):
         return
     bare = re.split(r"[#?]", written.strip(), maxsplit=1)[0]
     if not bare:

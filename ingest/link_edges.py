@@ -67,9 +67,13 @@ class LinkEdges:
             for draft, node in change.changed
             if draft.id == document.id
         )
-        changed = (draft for draft, _ in change.changed)
-        for draft in drafts if is_read_otherwise else changed:
-            if draft.ntype == "Passage":
+        changed = {draft.id for draft, _ in change.changed}
+        for draft in drafts:
+            if draft.ntype == "Passage" and (
+                is_read_otherwise
+                or draft.id in changed
+                or draft.props["format"] == "reference"  # had edges before reader version 11
+            ):
                 self._changed.add(draft.id)
         for draft in drafts if change or _listed(document.props) else ():
             if draft.ntype == "Passage":

@@ -65,7 +65,7 @@ class Block:
     format: str
     language: str | None = None
     targets: tuple[str, ...] = ()
-    """Of links that its text does not show, as they are written in the source."""
+    """Of links whose targets its text does not show, as they are written in the source."""
     continues: bool = False
     """Whether it has further rows of the table that the block before it has rows of."""
 

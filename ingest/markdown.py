@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -28,6 +29,7 @@ from ibidem.ingest.mark import (
     trim,
 )
 from ibidem.ingest.plain import blocks, item_blocks, table_blocks
+from ibidem.ingest.reference import MARKDOWN_LINKS, References
 from ibidem.ingest.split import CODE, ITEMS_CHARS_MAX, PROSE, ROWS, Finder
 
 HEADING_CHARS_MAX = 2000
@@ -76,26 +78,40 @@ def markdown_marks(source: str, start: int = 0) -> Iterator[Mark]:
     """Yields the headings and top-level blocks of `source` from `start`, where a line begins."""
     body = source[start:]
     text = _LINE_END.sub("\n", body) if "\r" in body else body
-    marks = _marks(source, _line_starts(source, start), text)
+    references = References()
+    marks = _marks(source, _line_starts(source, start), text, references)
     if _MADE.search(body):
         marks = (_shown(source, mark) for mark in marks)
     if "<summary" in body:
         marks = merged_into_next(marks, ITEMS_CHARS_MAX, lambda block: _opens(source, block))
-    yield from with_first_lines(source, marks)
+    found = with_first_lines(source, marks)
+    if "]:" in body:
+        found = list(found)  # a link may stand above its definition
+    yield from references.with_targets(source, found, MARKDOWN_LINKS)
 
 
-def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator[Mark]:
+def _marks(
+    source: str, lines: list[int], text: str, references: References, depth: int = 0
+) -> Iterator[Mark]:
     """Yields the marks of some lines.
 
     Args:
         source: the whole text.
         lines: where each of them begins, and the end.
         text: of the lines, with the line ends and without the indentation of a container.
+        references: notes the definitions and the text.
         depth: of the containers that they are in, where headings are paragraphs.
     """
-    environment: dict[str, object] = {}
+    environment: dict[str, Any] = {}
     tokens: list[Token] = []
     _parser().block.parse(text, _parser(), environment, tokens)
+    for label, definition in environment.get("references", {}).items():
+        references.define(label, definition["href"])
+    references.texts += [
+        (lines[token.map[0]], lines[min(token.map[1], len(lines) - 1)])
+        for token in tokens
+        if token.type == "inline" and token.map is not None
+    ]
     for before, after in pairwise(tokens):
         if before.type == after.type == "definition" and before.map and after.map:
             after.map[0], before.map = before.map[0], None  # a run of them is one passage
@@ -113,7 +129,7 @@ def _marks(source: str, lines: list[int], text: str, depth: int = 0) -> Iterator
                 source, lines[token.map[0]], lines[inner[0]], "paragraph", None, PROSE
             )
             text = "\n".join(map(without_indent, rows[slice(*inner)]))
-            yield from _marks(source, lines[inner[0] : done + 1], text, depth + 1)
+            yield from _marks(source, lines[inner[0] : done + 1], text, references, depth + 1)
         elif depth and token.type == "heading_open":
             start, stop = lines[token.map[0]], lines[token.map[1]]
             yield from blocks(source, start, stop, "paragraph", None, PROSE)
@@ -140,7 +156,7 @@ def _opens(source: str, block: Block) -> bool:
 
 
 def _marks_of(
-    source: str, lines: list[int], tokens: list[Token], index: int, environment: dict[str, object]
+    source: str, lines: list[int], tokens: list[Token], index: int, environment: dict[str, Any]
 ) -> Iterator[Mark]:
     token = tokens[index]
     assert token.map is not None, "BUG: a block without lines"
@@ -165,7 +181,7 @@ def _marks_of(
 
 
 def _heading(
-    source: str, start: int, stop: int, token: Token, content: str, environment: dict[str, object]
+    source: str, start: int, stop: int, token: Token, content: str, environment: dict[str, Any]
 ) -> Heading | None:
     text_range = trim(source, start, stop)
     if text_range is None or text_range[1] - text_range[0] > HEADING_CHARS_MAX:
@@ -193,7 +209,7 @@ def _html_heading(source: str, start: int, stop: int, token: Token) -> Heading |
     return Heading(*text_range, int(end[1]), text) if text else None
 
 
-def _plain_text(content: str, environment: dict[str, object]) -> str:
+def _plain_text(content: str, environment: dict[str, Any]) -> str:
     """Returns the text of a heading without markup, on one line."""
     if _INLINE_MARKUP.search(content):
         children = _parser().parseInline(content, environment)[0].children or []

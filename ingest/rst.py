@@ -29,6 +29,7 @@ from ibidem.ingest.mark import (
     opening_heading,
 )
 from ibidem.ingest.plain import blocks, source_blocks, table_blocks
+from ibidem.ingest.reference import RST_LINKS, References
 from ibidem.ingest.split import (
     CODE,
     ITEMS_CHARS_MAX,
@@ -58,6 +59,10 @@ _SIMPLE_BORDER = re.compile(r"=+[ =]*")
 _GRID_BORDER = re.compile(r"\+[-=+]+\+")
 _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|]+\| +)?([A-Za-z0-9][\w.+:-]*?) ?::(?: +([^\s]+))?(?: |$)")
 _CODE_DIRECTIVES = frozenset({"code", "code-block", "sourcecode", "parsed-literal", "prompt"})
+_UNREAD_DIRECTIVES = _CODE_DIRECTIVES | words(
+    "doctest literalinclude math productionlist raw testcode testcleanup testoutput testsetup"
+)
+"""Directives whose text has no links."""
 _TABLE_DIRECTIVES = frozenset({"table", "list-table", "csv-table"})
 _DESCRIBING_DIRECTIVES = words(
     """
@@ -447,7 +452,43 @@ def rst_marks(source: str, start: int = 0) -> Iterator[Mark]:
     def is_bare(block: Block) -> bool:
         return _BARE_DIRECTIVES.fullmatch(source, block.start, block.stop) is not None
 
-    return merged_into_next(_Scan(source, _lines(source, start)).marks(), ITEMS_CHARS_MAX, is_bare)
+    lines = _lines(source, start)
+    references = References(texts=_texts(lines))
+    references.define_rst(source)
+    marks = merged_into_next(_Scan(source, lines).marks(), ITEMS_CHARS_MAX, is_bare)
+    yield from references.with_targets(source, marks, RST_LINKS)
+
+
+def _texts(lines: list[_Line]) -> list[tuple[int, int]]:
+    """Returns the ranges of the source that are no code, no literal block and no comment."""
+    found: list[tuple[int, int]] = []
+    start = lines[0].start if lines else 0
+    margin: int | None = None
+    """Lines that are indented more are no text; None in text."""
+    for line in lines:
+        text = line.text.lstrip(BLANK)
+        if not text or (margin is not None and _indent(line) > margin):
+            continue
+        if margin is not None:
+            start, margin = line.start, None
+        marker = _MARKER.match(text)
+        own = text[marker.end() :] if marker else text
+        is_unread = _is_unread(own)
+        if is_unread or (own.endswith("::") and not own.startswith("..")):
+            found.append((start, line.start if is_unread else line.stop))
+            margin = _indent(line) + len(text) - len(own)
+    return [*found, (start, lines[-1].stop)] if lines and margin is None else found
+
+
+def _is_unread(text: str) -> bool:
+    """Whether a line begins code or a comment."""
+    if not text.startswith(("..", ">>>")):
+        return False
+    match = _DIRECTIVE.match(text)
+    if match is not None:
+        return _base(match) in _UNREAD_DIRECTIVES
+    found = _kind(text)
+    return found is not None and found[0] in ("code", "comment")
 
 
 def rst_title(source: str, start: int, marks: list[Mark]) -> str | None:

@@ -1,12 +1,14 @@
 """Explicit links become `links_to` edges from the passage that holds them."""
 
 import itertools
+import json
 
 import pytest
 
 import ibidem
 from ibidem import ingest_text
 from ibidem.ingest import link, link_edges
+from ibidem.ingest.document import read_document
 from ibidem.ingest.draft import document_id
 from ibidem.ingest.ingest import ingest
 from ibidem.ingest.link import LINKS_MAX, document_links, links_of
@@ -30,7 +32,7 @@ MARKDOWN, RST = "text/markdown", "text/x-rst"
         ("[x](../b.md?y=1 'title') and [y](<c d.md>)", ["b.md", "a/c d.md"]),
         ("[x](/top.md), [y](c%20d.md)", ["top.md", "a/c d.md"]),
         ("[x](sub/)", ["a/sub/README.md", "a/sub/index.md"]),
-        ("[x]: b.md\n", ["a/b.md"]),
+        ("[x]: b.md\n", []),
         ('<a class="x" href="b.html">b</a>', ["a/b.html"]),
         ("[[Page One|shown]] [[b.txt]]", ["a/Page One.md", "Page One.md", "a/b.txt", "b.txt"]),
         ("[[_TOC_]] [[TOC]]", []),
@@ -50,7 +52,7 @@ def test_markdown(text, expected):
     [
         ("`the guide <guide.rst>`_", ["a/guide.rst"]),
         ("`the guide <https://e.org>`_", []),
-        (".. _guide: ../guide.rst", ["guide.rst"]),
+        (".. _guide: ../guide.rst and `the guide <guide_>`_", []),
         (":doc:`intro`", ["a/intro.rst", "a/intro.md"]),
         (":doc:`Start </intro>`", ["intro.rst", "intro.md"]),
         (".. include:: part.txt", ["a/part.txt"]),
@@ -70,6 +72,152 @@ def test_restructuredtext(text, expected):
 def test_code_and_plain_text_have_no_links():
     assert not list(links_of("a.md", MARKDOWN, "[x](b.md)", "code"))
     assert not list(links_of("a.txt", "text/plain", "[x](b.md)", "paragraph"))
+
+
+USES = {
+    "a.md": """# About [guide]
+
+See [the guide][Guide], then [guide][] again, or [x](y.md).
+
+[guide] and [a site], ![image][guide], `[guide]`, \\[guide], [guide](z.md), [guide][none], [^1]
+
+Nothing but `[guide]`, ![guide] and [guide](z.md).
+
+- an item
+
+  ```
+  [guide]
+  ```
+
+      [guide]
+
+> [![badge](b.svg)][guide]
+
+| a | b |
+|---|---|
+| 1 | [b] |
+
+!!! note
+
+    See [b] or [inner].
+
+    [inner]: inner.md
+
+```
+[guide]
+```
+
+[guide]: guide.md#start
+[guide]: other.md
+[b]: <b c.md> "B"
+[a site]: https://e.org/x.md
+[^1]: note.md
+[unused]: unused.md
+""",
+    "a.rst": """Title
+=====
+
+See `the
+guide`_ and `that <the Guide_>`_.
+
+Not ``b_``, :doc:`b_`, `b`__, a_b_c or b__.
+
+Also b_.
+
+Then::
+
+   b_
+
+- one b_::
+
+     a
+
+- two::
+
+     b_
+
+.. code-block:: text
+
+   b_
+
+.. note::
+
+   Also (b_).
+
+.. b_ is hidden
+
+.. _the guide: guide.rst
+.. _b: b.rst
+.. _a site: https://e.org
+.. _unused: unused.rst
+""",
+}
+
+
+def used(path, text):
+    """The targets of each passage that has some, by its first word."""
+    passages = (one for one in read_document(path, text).drafts if one.ntype == "Passage")
+    return [
+        (one.summary.split()[0], one.props["targets"]) for one in passages if "targets" in one.props
+    ]
+
+
+def test_a_reference_link_counts_where_it_is_used():
+    assert used("a.md", USES["a.md"]) == [
+        ("See", ["guide.md#start"]),
+        ("[guide]", ["guide.md#start"]),
+        (">", ["guide.md#start"]),
+        ("|", ["b%20c.md"]),
+        ("!!!", ["b%20c.md", "inner.md"]),
+    ]
+    assert used("a.rst", USES["a.rst"]) == [
+        ("See", ["guide.rst"]),
+        ("Also", ["b.rst"]),
+        ("-", ["b.rst"]),
+        ("..", ["b.rst"]),
+    ]
+
+
+def test_reference_links_of_a_notebook_are_those_of_its_cell():
+    cells = ["See [x] and [y].", "[x]: x.md", "See [y].\n\n[y]: y.md"]
+    source = json.dumps(
+        {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {},
+            "cells": [{"cell_type": "markdown", "source": one, "metadata": {}} for one in cells],
+        }
+    )
+    assert used("a.ipynb", source) == [("See", ["y.md"])]
+
+
+@pytest.mark.parametrize(("path", "link"), [("a.md", "[{}]"), ("a.rst", "`{}`_")])
+def test_targets_of_a_passage_are_bounded_by_its_length(path, link):
+    """A label of a few characters stands for any target, and each passage may use all of them."""
+    labels = [f"x{number}" for number in range(100)]
+    begin, end = {"a.md": ("[", "]"), "a.rst": (".. _", "")}[path]
+    defined = "\n".join(f"{begin}{one}{end}: {one}{'y' * 500}.md" for one in labels)
+    text = " ".join(map(link.format, labels)) + f"\n\n{link.format('x7')}\n\n{defined}\n"
+    (_, many), *_ = found = used(path, text)
+    assert 1 < len(many) < 20
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "count"),
+    [
+        ("a.md", "".join(f"[x{i}]: {i}.md\n\n[x{9999 - i}]\n\n" for i in range(10_000)), 10_000),
+        ("a.rst", "".join(f".. _x{i}: {i}.md\n\nx{9999 - i}_\n\n" for i in range(10_000)), 10_000),
+        ("a.md", "[x]: x.md\n\n" + "[\\[" * 50_000, 0),
+        ("a.md", "[x]: x.md\n\n" + "![x" * 50_000, 0),
+        ("a.md", f"[x]: x.md\n\n{'|-' * 300}\n{'|-' * 300}\n" + f"{'|[x]' * 300}\n" * 99, 99),
+        ("a.rst", ".. _x: x.md\n\n" + "a_b-" * 50_000, 0),
+        ("a.rst", ".. _x: x.md\n\n" + "`a <" * 50_000, 0),
+    ],
+    ids=range(7),
+)
+def test_reference_links_are_found_in_linear_time(path, text, count):
+    assert len(used(path, text)) == count
 
 
 def test_number_of_links_is_limited():
@@ -127,6 +275,33 @@ def test_edge_goes_with_its_link():
     assert "links" not in document.props
     write(repo, a=FILES["a"])
     assert links(repo) == EDGES
+
+
+def test_edges_of_a_reference_link_begin_where_it_is_used():
+    repo = ibidem.init("memory:")
+    files = {"b": "B.\n", "c": "C.\n"}
+    rest = "[b]: b.md\n[c]: c.md\n"
+    write(repo, **files, a=f"See [the page][b].\n\nOr [b].\n\nNothing.\n\n{rest}")
+    assert links(repo) == [("Or [b].", "b.md"), ("See [the page][b].", "b.md")]
+    (document,) = repo.query(label="Document", where={"source": "a.md"})
+    assert document.props["links"] == ["b.md"]
+    write(repo, a=f"See [the page][b].\n\nOr [b].\n\nNothing.\n\n{rest.replace('b.md', 'd.md')}")
+    assert links(repo) == []
+    write(repo, d="D.\n")
+    assert links(repo) == [("Or [b].", "d.md"), ("See [the page][b].", "d.md")]
+
+
+def test_the_edge_of_a_definition_goes_when_its_document_is_read_again():
+    """An earlier version of the reader made it."""
+    repo = ibidem.init("memory:")
+    text = "Or [b].\n\n[b]: b.md\n"
+    write(repo, a=text, b="B.\n")
+    (defined,) = (one for one in repo.query(label="Passage") if one.summary == "[b]: b.md")
+    with repo.transaction(author="a", message="m") as tx:
+        tx.add_edge(defined.id, "links_to", document_id("b.md"))
+    assert len(links(repo)) == 2
+    write(repo, a=text)
+    assert links(repo) == [("Or [b].", "b.md")]
 
 
 def test_a_link_of_a_page_that_its_text_does_not_show_has_its_edge(tmp_path):
