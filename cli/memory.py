@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ibidem.cli import feedback, recall, union
-from ibidem.cli.options import dates
+from ibidem.cli.options import dates, flags
 from ibidem.cli.options.common import at_option, commit_options, common_options
 from ibidem.cli.options.ids import node_at
 from ibidem.cli.options.question import question_argument
@@ -22,10 +22,11 @@ from ibidem.cli.options.records import (
 )
 from ibidem.cli.options.viewer import viewer_of, viewer_option
 from ibidem.cli.proposal import PROPOSALS
-from ibidem.cli.render import output, records
+from ibidem.cli.render import answer, output, records
 from ibidem.cli.revising import REVISIONS
 from ibidem.cli.session import Session, pass_session
 from ibidem.retrieve.query import checks
+from ibidem.retrieve.query.options import OPTIONS
 
 
 @click.group("memory")
@@ -98,6 +99,7 @@ def add_command(
     help="Also records with this status: superseded or retracted.",
 )
 @click.option("--layered", is_flag=True, help="In the order of layers, Working first, then score.")
+@flags.added([OPTIONS["degrade"]])
 @union.union_options
 @viewer_option
 @at_option
@@ -127,14 +129,15 @@ def graph_command(
     given["types"] = given["types"] or None
     given["as_of"] = dates.moment(session.clock(), given["as_of"])
     with union.source(session, others, is_all=is_all, at=at) as (source, names):
-        answer = source.records(query, **given)
+        found = source.records(query, **given)
     if session.json:
-        output.emit("memory-graph", {**records.records_json(answer), **union.names_json(names)})
+        output.emit("memory-graph", {**records.records_json(found), **union.names_json(names)})
         return
-    output.say(*records.records_lines(answer, names))
-    skipped = sum(records.skipped(answer).values())
+    output.note(*answer.warning_lines(found.warnings))
+    output.say(*records.records_lines(found, names))
+    skipped = sum(records.skipped(found).values())
     output.note(
-        f"{output.plural(len(answer), 'record')}"
+        f"{output.plural(len(found), 'record')}"
         f"{f', {skipped} more beyond the limits' if skipped else ''}"
     )
 

@@ -78,6 +78,7 @@ def records_json(answer: Answer[RecordItem]) -> dict[str, Any]:
             "needs_more": graph.selection.needs_more,
         },
         "withheld_count": len(graph.withheld),
+        "warnings": [one.to_dict() for one in answer.warnings],
     }
 
 

@@ -466,6 +466,9 @@ def _records(run: Any) -> None:
     run("memory", "penalize", one, "0.2")
     run("memory", "salience", one)
     run("memory", "graph", "tea for Ada")
+    run("config", "set", "model", "m")
+    run("memory", "graph", "tea for Ada", "--degrade")
+    run("config", "unset", "model")
     two = run("memory", "fork", one, "pour cocoa for Ada")["records"][0]
     run("memory", "contest", one, "--by", two)
     three = run("memory", "merge", "pour drinks", one, two)["records"][0]

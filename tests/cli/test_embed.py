@@ -226,6 +226,25 @@ def test_a_configured_model_that_is_missing_is_named_or_words_rank(
         assert data("replay", answer["receipt"])["is_identical"] is True
 
 
+def test_records_are_found_by_words_without_the_configured_model(
+    notes: Run, data: Callable[..., dict[str, Any]], models: Path, monkeypatch: pytest.MonkeyPatch
+):
+    data("memory", "add", "Ada prefers tea")
+    notes("embed", "install", "base", "--from", str(models / "encoder"))
+    notes("embed", "--model", "base")
+    notes("config", "set", "model", "base")
+    asked = ("memory", "graph", "tea")
+    assert data(*asked)["warnings"] == []
+    monkeypatch.setenv("XDG_DATA_HOME", str(models / "elsewhere"))
+    error = notes(*asked, code=exits.NOT_FOUND).stderr
+    assert "repo embed install base --from FOLDER" in error
+    answer = data(*asked, "--degrade")
+    assert [one["text"] for one in answer["nodes"]] == ["Ada prefers tea"]
+    assert [warning["code"] for warning in answer["warnings"]] == ["model_missing"]
+    assert data("replay", answer["receipt"])["is_identical"] is True
+    assert "warning: model 'base': " in notes(*asked, "--degrade").stderr
+
+
 def test_degrade_says_that_no_model_is_named(notes: Run):
     for command in ("retrieve", "packs", "prompt"):
         assert "no model is named" in notes(command, "retries", "--degrade").stderr
