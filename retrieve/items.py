@@ -27,9 +27,9 @@ from ibidem.retrieve.budget import (
     packed_of,
 )
 from ibidem.retrieve.context.excerpt import Range, clipped_text, excerpt, focus_of
+from ibidem.retrieve.context.fitting import Fitting, Parts
 from ibidem.retrieve.context.option import PART_TOKENS_MIN
 from ibidem.retrieve.context.sequence import Spot, sequences_of
-from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.deduplication import Key, KeyIndex, folded, key_of
 from ibidem.retrieve.filter import Universe
 from ibidem.retrieve.heading import containers_of
@@ -112,19 +112,23 @@ def pack_whole_or_cut(
     skipped: list[Skipped] = []
     rest, used = (len(ranking), DropReason.LIMIT), 0
     known = [reason.value for reason in reasons]
-    for index, reason, tokens in decisions(
+    parts = Parts(items.part)
+    fitting = Fitting(
         len(ranking),
         items.cost,
+        parts,
         limit=query.limit,
-        budget=budget,
+        budget=query.token_budget,
+        around=query.framed.answer,
         overflow=overflow,
-        cut=items.cut,
         fill=True,
         enough=True,
+        slack=True,
         refuse=None if refuse is None else lambda index: refuse(index, items.node(index)),
-    ):
+    )
+    for index, reason, tokens, room in fitting.decisions():
         if reason is None:
-            taken.append(items.take(index))
+            taken.append(items.whole(index) if room is None else parts.part(index, room))
             used += taken[-1].tokens
         elif tokens is None and reason not in known:
             rest = index, DropReason(reason)
@@ -145,7 +149,6 @@ class _Items:
         self._ranking = ranking
         self._reader = reader
         self._whole: dict[int, tuple[str, Taken]] = {}
-        self._cut: dict[int, Taken] = {}
         self._read = 0
         self._first: int | None = None
         """The index of the first one whose cost was computed: those before it were refused."""
@@ -160,12 +163,13 @@ class _Items:
             self._first = index
         return self._item(index)[1].tokens
 
-    def take(self, index: int) -> Taken:
-        """Returns an item, or what was cut of it."""
-        return self._cut.get(index) or self._item(index)[1]
+    def whole(self, index: int) -> Taken:
+        """Returns an item."""
+        return self._item(index)[1]
 
-    def cut(self, index: int, tokens: int) -> bool:
-        """Cuts an item to that many tokens; returns whether enough is left of it."""
+    def part(self, index: int, tokens: int) -> tuple[Taken, int] | None:
+        """Returns a part of an item of at most that many tokens, and how many it has; None if not
+        enough is left of it."""
         title, one = self._item(index)
         text, is_first = one.rendered, index == self._first
 
@@ -188,9 +192,9 @@ class _Items:
                 text, lambda some: is_fit((0, len(some))), sentences=True, whole=not is_first
             )
         if not shown or (not is_first and self._reader.counter.estimate(shown) < PART_TOKENS_MIN):
-            return False
-        self._cut[index] = one._replace(rendered=shown, tokens=self._tokens(title, shown))
-        return True
+            return None
+        cost = self._tokens(title, shown)
+        return one._replace(rendered=shown, tokens=cost), cost
 
     def _item(self, index: int) -> tuple[str, Taken]:
         if index not in self._whole:

@@ -29,8 +29,8 @@ from ibidem.objects.record import record
 from ibidem.repo.runs.session import RunRevision
 from ibidem.retrieve.answer.render import clip
 from ibidem.retrieve.context.excerpt import clipped_text
+from ibidem.retrieve.context.fitting import Fitting, Parts
 from ibidem.retrieve.context.prompt import fence_of
-from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.query.options import CUT, EXCERPT
 from ibidem.retrieve.query.predicate import VALUES_MAX
 from ibidem.retrieve.tokens import TokenEstimator
@@ -137,18 +137,24 @@ def compose(
     others = [index for index, (_, unit) in enumerate(order) if not unit.is_required]
     room = _room(token_budget, writing, [order[index][1] for index in must])
     fills = not isinstance(revision, RunRevision) or revision.fills_contexts
-    chosen = decisions(
+    parts_of_units = Parts(lambda index, tokens: writing.part(order[others[index]][1], tokens))
+    fitting = Fitting(
         len(others),
         lambda index: writing.cost(order[others[index]][1]),
+        parts_of_units,
         limit=None,
         budget=room,
         # Those after a message that is cut have what it leaves.
         overflow=EXCERPT if fills and overflow == CUT else overflow,
-        cut=lambda index, tokens: writing.cut(order[others[index]][1], tokens),
         fill=fills,
         enough=fills,
+        slack=fills,
     )
-    shown = {*must, *(others[index] for index, reason, _ in chosen if reason is None)}
+    chosen = [one for one in fitting.decisions() if one.reason is None]
+    for index, _, _, rest in chosen:
+        if rest is not None:
+            writing.show(order[others[index]][1], parts_of_units.part(index, rest))
+    shown = {*must, *(others[one.candidate] for one in chosen)}
     gone = [order[index][0] for index in others if index not in shown]
     parts = []
     for source in sources:
@@ -247,42 +253,46 @@ class _Writing:
                 if one.id not in every and one.id in source.passages:
                     self._passages[one.id] = source.passages[one.id]
                 every[one.id] = one
-        self._whole = {
+        self._lines = {
             id_: self._passages[id_].text if id_ in self._passages else line(one, tool_chars)
             for id_, one in every.items()
         }
-        self._shown = dict(self._whole)
         self._estimate = estimator.estimate
         seed = hashlib.sha256(
             b"".join(
                 one.id.raw for source in sources for unit in source.units for one in unit.messages
             )
         ).hexdigest()
-        self.fence = fence_of(seed, list(self._whole.values()))
+        self.fence = fence_of(seed, list(self._lines.values()))
         self.end_cost = self._estimate(f"{self.fence} end")
 
     def cost(self, unit: Unit) -> int:
         """Returns the tokens of the blocks of a unit."""
-        return sum(self._estimate(self._block(one, self._shown[one.id])) for one in unit.messages)
+        return sum(self._estimate(self._block(one, self._lines[one.id])) for one in unit.messages)
 
-    def cut(self, unit: Unit, tokens: int) -> bool:
-        """Cuts the longest message of a unit so that the unit has at most so many tokens, however
-        it was cut before; returns whether that is enough for any text of it, otherwise changes
-        nothing."""
-        longest = max(unit.messages, key=lambda one: len(self._whole[one.id]))
+    def part(self, unit: Unit, tokens: int) -> tuple[str, int] | None:
+        """Returns a part of the longest message of a unit with which the unit has at most so many
+        tokens, and how many it has; None if nothing fits."""
+        longest = self._longest(unit)
         others = Unit(tuple(one for one in unit.messages if one is not longest))
-        room = tokens - self.cost(others)
-        shown = clipped_text(
-            self._whole[longest.id],
-            lambda text: self._estimate(self._block(longest, text)) <= room,
-        )
-        if shown:
-            self._shown[longest.id] = shown
-        return bool(shown)
+        around = self.cost(others)
+
+        def cost(text: str) -> int:
+            return around + self._estimate(self._block(longest, text))
+
+        shown = clipped_text(self._lines[longest.id], lambda text: cost(text) <= tokens)
+        return (shown, cost(shown)) if shown else None
+
+    def show(self, unit: Unit, part: str) -> None:
+        """Shows that part of the longest message of a unit in its place."""
+        self._lines[self._longest(unit).id] = part
+
+    def _longest(self, unit: Unit) -> Stored:
+        return max(unit.messages, key=lambda one: len(self._lines[one.id]))
 
     def text(self, messages: Sequence[Stored]) -> str:
         """Returns messages as text, one block each."""
-        blocks = [self._block(one, self._shown[one.id]) for one in messages]
+        blocks = [self._block(one, self._lines[one.id]) for one in messages]
         return "".join([*blocks, f"{self.fence} end"]) if blocks else ""
 
     def _block(self, message: Stored, text: str) -> str:

@@ -40,6 +40,7 @@ from ibidem.retrieve.answer.staleness import count_stale
 from ibidem.retrieve.answer.warning import AnswerWarning, WarningCode
 from ibidem.retrieve.context.clip import cut_to_fit, nearest_first
 from ibidem.retrieve.context.excerpt import focus_of
+from ibidem.retrieve.context.fitting import Fitting, Parts
 from ibidem.retrieve.context.group import Found, Group, grouped, ids_of, in_order, measured_first
 from ibidem.retrieve.context.option import EDGES, NEIGHBORS, PackOptions
 from ibidem.retrieve.context.pack import BETWEEN, MESSAGE_SCOPE, Hit, Member, Pack, pack_cid
@@ -55,7 +56,6 @@ from ibidem.retrieve.context.sources import (
     with_beside,
 )
 from ibidem.retrieve.context.spans import Matcher, Span
-from ibidem.retrieve.context.window import decisions
 from ibidem.retrieve.deduplication import Key, KeyIndex, folded, key_of
 from ibidem.retrieve.filter import matches
 from ibidem.retrieve.heading import containers_of
@@ -131,29 +131,35 @@ def stream_packs(
         lambda source, position: makings[source].packs(position).tokens,
     )
 
-    def cut(index: int, tokens: int) -> bool:
+    def cut(index: int, tokens: int) -> tuple[Pack, int] | None:
         source, position = order[index]
-        return makings[source].cut(position, tokens, is_first=not index)
+        part = makings[source].part(position, tokens, is_first=not index)
+        return None if part is None else (part, part.tokens)
 
+    parts = Parts(cut)
+    fitting = Fitting(
+        order.count,
+        order.cost,
+        parts,
+        limit=query.limit,
+        budget=query.token_budget,
+        around=query.framed.answer,
+        overflow=options.overflow,
+        fill=options.fill,
+        enough=options.enough,
+        slack=options.slack,
+    )
     packs: list[Pack] = []
     left: list[tuple[int, str, int | None]] = []
     by_source: list[list[int]] = [[] for _ in makings]
-    for index, reason, tokens in decisions(
-        order.count,
-        order.cost,
-        limit=query.limit,
-        budget=query.items_budget,
-        overflow=options.overflow,
-        cut=cut,
-        fill=options.fill,
-        enough=options.enough,
-    ):
+    for index, reason, tokens, room in fitting.decisions():
         if reason is not None:
             left.append((index, reason, tokens))
             continue
         number, position = order[index]
         by_source[number].append(position)
-        packs.append(makings[number].packs(position))
+        whole = makings[number].packs
+        packs.append(whole(position) if room is None else parts.part(index, room))
         yield packs[-1]
     order.end()
     counts = zero_counts()
@@ -268,7 +274,7 @@ class _Making:
         self._nodes: dict[int, tuple[NodeCid, Node]] = {}
         self._texts: dict[int, str] = {}
         self._made: dict[int, Pack] = {}
-        self._uncut: tuple[int, Pack] | None = None
+        self._uncut: dict[int, Pack] = {}
         self._matcher = Matcher(query) if options.spans else None
         view, valid = found.scope.view, query.valid
         visible = view.members
@@ -360,8 +366,8 @@ class _Making:
         return self.hits[group.hits[0]]
 
     def packs(self, position: int) -> Pack:
-        """Returns a pack, built on first use, or what was cut of it. A pack that exceeds the budget
-        on its own is not kept, because it cannot be taken whole and its text may be large."""
+        """Returns a pack, built on first use. One that exceeds the budget on its own is not kept,
+        because it cannot be taken whole and its text may be large."""
         found = self._made.get(position)
         if found is None:
             found = self._pack(self.groups[position])
@@ -370,21 +376,18 @@ class _Making:
                 self._made[position] = found
         return found
 
-    def cut(self, position: int, tokens: int, *, is_first: bool) -> bool:
-        """Cuts a pack to at most that number of tokens; returns whether this is enough for any
-        text, and if it is not the first one, for as much as the options request."""
-        if self._uncut is None or self._uncut[0] != position:
-            self._uncut = position, self.packs(position)
-        found = cut_to_fit(
-            self._uncut[1],
+    def part(self, position: int, tokens: int, *, is_first: bool) -> Pack | None:
+        """Returns a part of a pack of at most that number of tokens; None if nothing fits, and if
+        it is not the first one, if less fits than the options request."""
+        if position not in self._uncut:
+            self._uncut[position] = self.packs(position)
+        return cut_to_fit(
+            self._uncut[position],
             self._whole,
             self.found.reader.counter,
             lambda pack: pack.tokens <= tokens,
             is_first=is_first,
         )
-        if found is not None:
-            self._made[position] = found
-        return found is not None
 
     def stale(self, taken: Sequence[int]) -> int:
         """Returns the number of hits of some packs whose vector is missing or stale."""

@@ -108,6 +108,9 @@ class PackOptions:
     enough: bool = False
     """Whether a pack of which nothing fits in its share has the least room with which something
     does. It is no option: only questions of before drop it."""
+    slack: bool = False
+    """Whether what parts cost less than they are charged goes to all packs. It is no option: only
+    questions of before leave it."""
     titles: bool = False
     """Whether titles say what no path of a document names. It is no option: only questions of
     before have types and ids there."""
@@ -135,6 +138,7 @@ class PackOptions:
             **({"fill": True} if self.fill else {}),
             **({"beside": True} if self.beside else {}),
             **({"enough": True} if self.enough else {}),
+            **({"slack": True} if self.slack else {}),
             **({"titles": True} if self.titles else {}),
         }
 
@@ -186,6 +190,7 @@ class PackOptions:
             fill=_cuts(form, "fill"),
             beside=beside,
             enough=_cuts(form, "enough"),
+            slack=_cuts(form, "slack"),
             titles=_holds(form, "titles"),
         )
 
@@ -271,6 +276,7 @@ def resolve_packs(given: Mapping[str, object]) -> PackOptions:
         is_cut,
         sources is not None and sources.has_conversation,
         enough=is_cut,
+        slack=is_cut,
         titles=True,
     )
 

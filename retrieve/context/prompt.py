@@ -34,8 +34,9 @@ from ibidem.retrieve.tokens import TokenEstimator
 
 QA, SUMMARIZE = "qa", "summarize"
 FENCE_DIGITS_MIN = 8
-_MARKER_MAX = 99_999
-"""The greatest number of a source for which the frame has room."""
+_SOURCES_MAX = 99
+"""The greatest number of a source for which the frame has room; markers of more are longer by what
+rounding leaves."""
 _SYSTEM = {
     QA: (
         "Answer from the numbered sources alone, each statement with the marker of its source, "
@@ -254,7 +255,7 @@ def frame_of_prompt(text: str, style: str, estimator: TokenEstimator) -> dict[st
     Spec: packs 8.
     """
     _check(text, style)
-    fence, last = "0" * FENCE_DIGITS_MIN, marker(_MARKER_MAX)
+    fence, last = "0" * FENCE_DIGITS_MIN, marker(_SOURCES_MAX)
     around = [_SYSTEM[style], text, _announced(f"{marker(1)} to {last}", fence), f"{fence} end\n"]
     return {
         "answer": estimator.estimate("\n\n".join(around)),

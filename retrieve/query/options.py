@@ -29,7 +29,7 @@ FOR_READERS: dict[str, Any] = {"overflow": "excerpt", "dedupe": "near", "heading
 """The options of items and packs that the command line and the explorer request if nothing else is
 given, as the MCP server does. In Python, over HTTP and in recorded runs the defaults of the table
 hold."""
-RULES = ("least", "sentences", "fill", "enough", "beside", "titles")
+RULES = ("least", "sentences", "fill", "enough", "slack", "beside", "titles")
 """The fields of packs that no option sets: the rules of this release. Questions that were recorded
 before lack some, and are answered as they were."""
 

@@ -95,43 +95,8 @@ def fits() -> list[dict[str, Any]]:
     made = []
     for (costs, budget, limit), fill, needs in given:
         for policy in ("cut", "excerpt") if fill else ("cut", "excerpt", "skip", "stop"):
-            rooms: list[int] = []
-            taken: list[int] = []
-            left: list[list[Any]] = []
-            used, stopped = 0, False
-            for place, cost in enumerate(costs):
-                rest = None if budget is None else budget - used
-                if limit is not None and len(taken) == limit:
-                    left.append([place, "limit", None])
-                elif stopped:
-                    left.append([place, "budget", None])
-                elif rest is None or budget is None:
-                    taken.append(place)
-                elif policy in ("cut", "excerpt"):
-                    others = [] if limit is None else [limit - len(taken) - 1]
-                    spare = rest - sum(costs[place + 1 :][: min(others, default=None)])
-                    share = max((budget + 1) // 2, spare if fill else 0)
-                    shown = min(cost, rest, share)
-                    need = 1 if needs is None else needs[place]
-                    fits = min(cost, need) <= (shown if needs is None else min(cost, rest))
-                    if needs is not None and shown < min(cost, need):
-                        rooms += [need if fits and need < cost else shown]
-                        shown = min(cost, need if fits else rest)
-                    else:
-                        rooms += [shown] if cost > shown else []
-                    stopped = cost > rest if policy == "cut" else shown == rest
-                    used += shown
-                    if fits:
-                        taken.append(place)
-                    else:
-                        left.append([place, "budget", cost])
-                elif cost > rest:
-                    left.append([place, "budget", cost])
-                    stopped = policy == "stop"
-                else:
-                    taken.append(place)
-                    used += cost
             options = {"costs": costs, "budget": budget, "limit": limit, "policy": policy}
+            taken, left, rooms, _ = fitted(costs, budget, limit, policy, fill, needs)
             made.append(
                 {
                     "name": f"{costs} of {budget}, {limit}, {policy}{', filled' * fill}",
@@ -151,6 +116,106 @@ def fits() -> list[dict[str, Any]]:
                     "output": {"taken": taken, "left": left, "rooms": rooms},
                 }
             )
+    return made + with_slack()
+
+
+def fitted(
+    costs: list[int],
+    budget: int | None,
+    limit: int | None,
+    policy: str,
+    fill: bool,
+    needs: list[int] | None,
+    around: int = 0,
+) -> tuple[list[int], list[list[Any]], list[int], dict[int, int]]:
+    """Returns what is taken, what is not, the rooms of what is cut, and the rooms of all taken."""
+    rooms: list[int] = []
+    taken: list[int] = []
+    left: list[list[Any]] = []
+    rooms_of: dict[int, int] = {}
+    used, stopped = around, False
+    for place, cost in enumerate(costs):
+        rest = None if budget is None else max(0, budget - used)
+        if limit is not None and len(taken) == limit:
+            left.append([place, "limit", None])
+        elif stopped:
+            left.append([place, "budget", None])
+        elif rest is None or budget is None:
+            taken.append(place)
+        elif policy in ("cut", "excerpt"):
+            others = [] if limit is None else [limit - len(taken) - 1]
+            spare = rest - sum(costs[place + 1 :][: min(others, default=None)])
+            share = max((budget + 1) // 2, spare if fill else 0)
+            shown = min(cost, rest, share)
+            need = 1 if needs is None else needs[place]
+            fits = min(cost, need) <= (shown if needs is None else min(cost, rest))
+            if needs is not None and shown < min(cost, need):
+                rooms += [need if fits and need < cost else shown]
+                shown = min(cost, need if fits else rest)
+            else:
+                rooms += [shown] if cost > shown else []
+            stopped = cost > rest if policy == "cut" else shown == rest
+            used += shown
+            if fits:
+                taken.append(place)
+                rooms_of[place] = shown
+            else:
+                left.append([place, "budget", cost])
+        elif cost > rest:
+            left.append([place, "budget", cost])
+            stopped = policy == "stop"
+        else:
+            taken.append(place)
+            used += cost
+    return taken, left, rooms, rooms_of
+
+
+def parts_fitted(
+    parts: list[list[int]], budget: int, limit: int | None, policy: str, around: int
+) -> tuple[dict[int, int], list[list[Any]]]:
+    """Returns the cost of the part of each candidate that is taken, and those that are not."""
+    costs, needs = [one[-1] for one in parts], [one[0] for one in parts]
+    taken, left, _, rooms = fitted(costs, budget, limit, policy, True, needs, around)
+    return {at: max(one for one in parts[at] if one <= rooms[at]) for at in taken}, left
+
+
+def with_slack() -> list[dict[str, Any]]:
+    """Returns cases of candidates with parts of some costs, the last of which is all of it; they
+    are charged as with the largest of all budgets that is possible."""
+    rng = random.Random(20261129)
+    made = []
+    for _ in range(30):
+        parts = [
+            sorted({rng.randint(1, 90) for _ in range(rng.randint(1, 6))})
+            for _ in range(rng.randint(1, 6))
+        ]
+        budget, around = rng.randint(10, 160), rng.choice((0, 0, 5, 30))
+        limit, policy = rng.choice((None, None, 1, 3)), rng.choice(("cut", "excerpt"))
+        rules = limit, policy, around
+        charged = max(
+            one
+            for one in range(budget, 2 * budget + 1)
+            if sum(parts_fitted(parts, one, *rules)[0].values()) <= max(0, budget - around)
+        )
+        fit, left = parts_fitted(parts, charged, *rules)
+        made.append(
+            {
+                "name": f"{parts} of {budget} around {around}, {limit}, {policy}",
+                "spec": "7-q",
+                "input": {
+                    "parts": parts,
+                    "budget": budget,
+                    "around": around,
+                    "limit": limit,
+                    "policy": policy,
+                },
+                "output": {
+                    "charged": charged,
+                    "taken": [list(one) for one in fit.items()],
+                    "left": left,
+                },
+            }
+        )
     return made
 
 

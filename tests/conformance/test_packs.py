@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from ibidem.retrieve.context.excerpt import clipped_text, excerpt, focus_of
+from ibidem.retrieve.context.fitting import Fitting, Parts
 from ibidem.retrieve.context.pieces import pieces_of, prose_of
 from ibidem.retrieve.context.prompt import marker
 from ibidem.retrieve.context.sources import SourceOrder
-from ibidem.retrieve.context.window import Aim, absorb, coalesce, decisions
+from ibidem.retrieve.context.window import Aim, absorb, coalesce
 
 HOUSE = Path(__file__).parents[2]
 FOLDER = HOUSE / "spec" / "vectors" / "packs"
@@ -91,30 +92,62 @@ def test_windows_json(case):
 @pytest.mark.parametrize("case", cases("fits"), ids=ids)
 def test_fits_json(case):
     given = case["input"]
+    options = {"limit": given["limit"], "budget": given["budget"], "overflow": given["policy"]}
+    if "parts" in given:
+        check_slack(given, options, case["output"])
+        return
     rooms = {}
 
     def cut(index, room):
         is_enough = room >= given.get("needs", [1] * (index + 1))[index]
         if is_enough or index not in rooms:
             rooms[index] = room
-        return is_enough
+        return ("a part", room) if is_enough else None
 
-    made = list(
-        decisions(
-            len(given["costs"]),
-            given["costs"].__getitem__,
-            limit=given["limit"],
-            budget=given["budget"],
-            overflow=given["policy"],
-            cut=cut,
-            fill=given.get("fill", False),
-            enough="needs" in given,
-        )
-    )
-    taken = [index for index, reason, _ in made if reason is None]
-    left = [list(one) for one in made if one[1] is not None]
-    found = {"taken": taken, "left": left, "rooms": list(rooms.values())}
+    made = Fitting(
+        len(given["costs"]),
+        given["costs"].__getitem__,
+        Parts(cut),
+        **options,
+        fill=given.get("fill", False),
+        enough="needs" in given,
+    ).decisions()
+    taken, left = divided(made)
+    found = {
+        "taken": [one.candidate for one in taken],
+        "left": left,
+        "rooms": list(rooms.values()),
+    }
     assert found == case["output"]
+
+
+def divided(made):
+    """Returns the decisions for what is taken, and the others as vectors have them."""
+    every = list(made)
+    left = [[one.candidate, one.reason, one.tokens] for one in every if one.reason is not None]
+    return [one for one in every if one.reason is None], left
+
+
+def check_slack(given, options, output):
+    costs = [one[-1] for one in given["parts"]]
+
+    def cut(index, room):
+        fit = [one for one in given["parts"][index] if one <= room]
+        return (fit[-1], fit[-1]) if fit else None
+
+    parts = Parts(cut)
+    rules = {"around": given["around"], "fill": True, "enough": True}
+    fitting = Fitting(len(costs), costs.__getitem__, parts, **options, **rules, slack=True)
+    taken, left = divided(fitting.decisions())
+    shown = [
+        [one.candidate, one.tokens if one.room is None else parts.part(one.candidate, one.room)]
+        for one in taken
+    ]
+    assert [shown, left] == [output["taken"], output["left"]]
+    larger = {**options, "budget": output["charged"]}
+    assert divided(
+        Fitting(len(costs), costs.__getitem__, parts, **larger, **rules).decisions()
+    ) == (taken, left)
 
 
 @pytest.mark.parametrize("case", cases("excerpts"), ids=ids)

@@ -284,7 +284,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "window_chars": ({}, {"window_chars": 0}),
     "merge": ({"per_hit_neighbors": 3}, {"merge": "coalesce"}),
     "overflow": (
-        {"text": "red needle", "token_budget": 12, "per_hit_neighbors": 0},
+        {"text": "red needle", "token_budget": 6, "per_hit_neighbors": 0},
         {"overflow": "stop"},
     ),
     "rank": ({}, {"rank": "none"}),

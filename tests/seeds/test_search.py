@@ -291,7 +291,7 @@ def test_a_prompt_is_within_its_budget():
     repo, whole = prompt_of(9)
     least = repo.prompt("absent words").tokens_used + 2
     shown = 0
-    for budget in range(least, whole.tokens_used + 1):
+    for budget in range(least, whole.tokens_used + 12):  # rounded up for each source
         prompt = repo.prompt("where is the needle", label="Passage", token_budget=budget)
         assert prompt.tokens_used <= budget
         assert all(map(repo.verify_citation, prompt.citations))
