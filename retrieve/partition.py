@@ -23,7 +23,7 @@ from typing import Any, Self, cast
 import numpy as np
 from blake3 import blake3
 
-from ibidem.index.analysis import ANALYSERS, analyse_positions
+from ibidem.index.analysis import ANALYSERS
 from ibidem.objects.errors import RemoteError
 from ibidem.objects.ids import NodeId
 from ibidem.objects.record import record
@@ -33,9 +33,15 @@ from ibidem.retrieve.lane import LaneStatus, LaneTop, best, empty_top
 from ibidem.retrieve.lexical import lane as lexical
 from ibidem.retrieve.lexical.bm25 import frequency, weights
 from ibidem.retrieve.lexical.heading import ranked_with_headings
-from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
+from ibidem.retrieve.lexical.statistics import Statistics, analysers_of, statistics_of
 from ibidem.retrieve.lexical.view import lexical_view_of
-from ibidem.retrieve.lexical.words import Word, query_symbols, symbol_counts, words_of
+from ibidem.retrieve.lexical.words import (
+    Word,
+    possible_terms,
+    query_symbols,
+    symbol_counts,
+    words_of,
+)
 from ibidem.retrieve.numbers import Float64s, Ids
 from ibidem.retrieve.protocol import LexicalSegment, Ordinals, Segment, Snapshot, VectorSegment
 from ibidem.retrieve.query.query import Query
@@ -53,21 +59,21 @@ class _PartSnapshot:
     the whole."""
 
     def __init__(self, whole: Snapshot, names: frozenset[str]) -> None:
-        self._whole = whole
+        self.whole = whole
         self._names = names
         self.cache: dict[Any, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._whole, name)
+        return getattr(self.whole, name)
 
     @property
     def lexical(self) -> Sequence[LexicalSegment]:
         """Those of the segments."""
-        return [one for one in self._whole.lexical if one.name in self._names]
+        return [one for one in self.whole.lexical if one.name in self._names]
 
     def vectors(self, model: str) -> Sequence[VectorSegment]:
         """Returns those of the segments of a model."""
-        return [one for one in self._whole.vectors(model) if one.name in self._names]
+        return [one for one in self.whole.vectors(model) if one.name in self._names]
 
 
 def lane_query(query: Query, lane: str) -> Query:
@@ -184,8 +190,10 @@ class Counts:
         query = universe.query
         assert query.text is not None, "BUG: the lexical lane runs on a text"
         home = universe.view.snapshot.config.analyser
-        analysers = self.statistics().analysers
-        return words_of(query.text, home, analysers, accents=query.match.accents)
+        statistics = self.statistics()
+        words = words_of(query.text, home, statistics.analysers, accents=query.match.accents)
+        wide = lexical.words_of_few(query, home, statistics, words, self.frequencies)
+        return lexical.renamed(words, wide)
 
     def scored(self, universe: Universe) -> Counter[Word]:
         """Returns everything that a score can come from: the words, and the symbols."""
@@ -210,13 +218,14 @@ class Counts:
 
 
 def _terms_of(query: Query, snapshot: Snapshot) -> Iterator[str]:
-    """Yields every term that the question can have, whatever analysers the documents have."""
+    """Yields every term that the question can have, whatever analysers the documents have, those of
+    other parts too."""
     assert query.text is not None, "BUG: the lexical lane runs on a text"
-    found: set[str] = set()
-    for name in {*ANALYSERS, snapshot.config.analyser}:
-        found.update(term for term, _, _ in analyse_positions(query.text, name))
-    found |= query_symbols(query)
-    yield from sorted(found)
+    whole = snapshot.whole if isinstance(snapshot, _PartSnapshot) else snapshot
+    numbers = {one for segment in whole.lexical for one in analysers_of(segment)}
+    names = {*(ANALYSERS[one] for one in numbers), snapshot.config.analyser}
+    found = possible_terms(query.text, names, accents=query.match.accents)
+    yield from sorted(found | query_symbols(query))
 
 
 @record

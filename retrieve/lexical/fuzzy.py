@@ -25,6 +25,7 @@ def near_terms(
     frequencies: Mapping[str, int],
     query: Query,
     home: str,
+    wide: Mapping[Word, Word],
 ) -> dict[Word, list[str]]:
     """Returns the terms that each word of the query brings in, for the words that may bring in any.
 
@@ -37,6 +38,7 @@ def near_terms(
         frequencies: by form of these, how many documents have it.
         query: has the option `fuzzy`.
         home: the analyser of the root's config.
+        wide: what words are that have forms of more analysers than the documents mostly have.
     """
     fuzzy = query.match.fuzzy
     assert fuzzy is not None, "BUG: asked for near terms without the option"
@@ -51,7 +53,7 @@ def near_terms(
     found: dict[Word, list[str]] = {}
     if not expanded:
         return found
-    edited = edited_terms(query, home, statistics.analysers, expanded)
+    edited = edited_terms(query, home, statistics.analysers, expanded, wide)
     own = {form for word in words for form in word}
     for word in expanded:
         ranked: list[tuple[int, str]] = []

@@ -31,7 +31,7 @@ import numpy as np
 from ibidem.index.arrays import firsts
 from ibidem.retrieve.filter import NodeSet, Universe
 from ibidem.retrieve.lane import LaneStatus, LaneTop, empty_top
-from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm, weights
+from ibidem.retrieve.lexical.bm25 import Scorer, WeightedTerm, frequency, weights
 from ibidem.retrieve.lexical.exhaustive import rank_exhaustively
 from ibidem.retrieve.lexical.fuzzy import near_terms
 from ibidem.retrieve.lexical.heading import ranked_with_headings
@@ -41,10 +41,11 @@ from ibidem.retrieve.lexical.postings import MergedPostings, Slots
 from ibidem.retrieve.lexical.statistics import Statistics, statistics_of
 from ibidem.retrieve.lexical.tuning import TUNING, Tuning
 from ibidem.retrieve.lexical.view import LexicalView, lexical_view_of
-from ibidem.retrieve.lexical.words import Word, phrase_forms, symbol_counts, words_of
+from ibidem.retrieve.lexical.words import Word, phrase_forms, symbol_counts, with_forms, words_of
 from ibidem.retrieve.numbers import Float64s, kth_largest, rank
 from ibidem.retrieve.protocol import Bools
 from ibidem.retrieve.query.match import AND, Fuzzy
+from ibidem.retrieve.query.query import Query
 
 LANE = "lexical"
 FLOOR = 0.0
@@ -70,11 +71,16 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
     frequencies = lexical_view.frequencies(
         {text for word in counts | symbols for text in word}, statistics, query
     )
+    wide = words_of_few(query, home, statistics, counts, frequencies)
+    if wide:
+        counts = renamed(counts, wide)
+        added_forms = {text for word in wide.values() for text in word}
+        frequencies |= lexical_view.frequencies(added_forms, statistics, query)
     factors: dict[Word, float] = dict(counts + symbols)
     near: dict[Word, list[str]] = {}
     fuzzy = query.match.fuzzy
     if fuzzy is not None:
-        near = near_terms(lexical_view, statistics, counts, frequencies, query, home)
+        near = near_terms(lexical_view, statistics, counts, frequencies, query, home, wide)
         added = _factors(near, counts, fuzzy)
         frequencies |= lexical_view.frequencies({text for (text,) in added}, statistics, query)
         factors |= added
@@ -83,6 +89,43 @@ def rank_lexical(universe: Universe, tuning: Tuning = TUNING) -> LaneTop:
         return empty_top(LANE, LaneStatus.OK, floor=FLOOR)
     scorer = scorer_of(universe, statistics, found, tuning)
     return ranked_with_headings(universe, scorer, rank_texts(universe, scorer, counts, near))
+
+
+def words_of_few(
+    query: Query,
+    home: str,
+    statistics: Statistics,
+    words: Iterable[Word],
+    frequencies: Mapping[str, int],
+) -> dict[Word, Word]:
+    """Returns what the words of a query that no document has are with the forms that they have
+    under the analysers of few documents, too; nothing where no document is of such an analyser.
+
+    Args:
+        query: has a text.
+        home: the analyser of the root's config.
+        statistics: of the view.
+        words: of the query.
+        frequencies: by form of these, how many documents have it.
+
+    Spec: retrieval 4.1.6.
+    """
+    assert query.text is not None, "BUG: the lexical lane runs on a text"
+    held, every = statistics.analysers, statistics.every_analyser
+    if not query.match.minor or len(held) == len(every):
+        return {}
+    unknown = [one for one in words if not frequency(one, frequencies, statistics.documents)]
+    if not unknown:
+        return {}
+    return with_forms(query.text, home, held, every, unknown, accents=query.match.accents)
+
+
+def renamed(counts: Counter[Word], wide: Mapping[Word, Word]) -> Counter[Word]:
+    """Returns how often a query has each word, with some words in other forms."""
+    found: Counter[Word] = Counter()
+    for word, count in counts.items():
+        found[wide.get(word, word)] += count
+    return found
 
 
 def scorer_of(
@@ -197,7 +240,8 @@ def _required(
     phrases: list[list[Word]] = []
     if query.match.phrases:
         home = universe.view.snapshot.config.analyser
-        phrases = phrase_forms(query.text, home, statistics.analysers)
+        analysers = statistics.every_analyser if query.match.minor else statistics.analysers
+        phrases = phrase_forms(query.text, home, analysers)
     needed: list[list[str]] = []
     if query.match.operator == AND:
         needed = [[*word, *near.get(word, ())] for word in words]

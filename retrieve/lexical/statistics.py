@@ -20,8 +20,8 @@ from ibidem.retrieve.lexical import tuning
 from ibidem.retrieve.protocol import Bools, LexicalSegment
 
 ANALYSER_SHARE = 64
-"""An analyser of fewer documents than one in this many is not asked: a few quotations in another
-language do not change what the words of a question match."""
+"""An analyser of fewer documents than one in this many is asked only for words that no document
+has: a few quotations in another language do not change what the other words of a question match."""
 _PART, _ANALYSERS = "documents", "documents by analyser"
 """Names in the cache of a segment."""
 
@@ -49,6 +49,11 @@ class Statistics:
         return tuple(
             ANALYSERS[one] for one in sorted(counts) if counts[one] * ANALYSER_SHARE >= least
         )
+
+    @property
+    def every_analyser(self) -> tuple[str, ...]:
+        """Those of any document, in the order of `ANALYSERS`."""
+        return tuple(ANALYSERS[one] for one in sorted(self.by_analyser) if self.by_analyser[one])
 
     @property
     def mean_length(self) -> float:
@@ -107,16 +112,16 @@ def _part_of(segment: LexicalSegment, mask: Bools | None) -> _Part:
 def _counted_part(segment: LexicalSegment, mask: Bools | None) -> _Part:
     documents, terms, _ = segment.counted
     if mask is None:
-        return _Part(documents, terms, _analysers(segment), False, None)
+        return _Part(documents, terms, analysers_of(segment), False, None)
     out = mask.shape[0] - int(np.count_nonzero(mask))
     if out == 0:
-        return _Part(documents, terms, +_analysers(segment), False, None)
+        return _Part(documents, terms, +analysers_of(segment), False, None)
     if out * tuning.ABSENT_LIST_SHARE < mask.shape[0]:
         gone = np.flatnonzero(~mask)
         lengths = segment.lengths[gone]
         documents -= int(np.count_nonzero(lengths))
         terms -= int(lengths.sum(dtype=np.uint64))
-        by_analyser = Counter(_analysers(segment))
+        by_analyser = Counter(analysers_of(segment))
         by_analyser.subtract(_counts(segment.analysers[gone[lengths > 0]]))
         return _Part(documents, terms, +by_analyser, True, gone)
     full = documents == mask.shape[0]
@@ -125,7 +130,7 @@ def _counted_part(segment: LexicalSegment, mask: Bools | None) -> _Part:
     return _Part(documents - left_out[0], terms - left_out[1], by_analyser, True, None)
 
 
-def _analysers(segment: LexicalSegment) -> Counter[int]:
+def analysers_of(segment: LexicalSegment) -> Counter[int]:
     """Returns by position in `ANALYSERS` how many rows have terms by it; cached with the
     segment."""
     found: Counter[int] | None = segment.cache.get(_ANALYSERS)

@@ -13,7 +13,7 @@ Spec: retrieval 4.1.6.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
 
 from ibidem.index.analysis import (
@@ -53,7 +53,57 @@ def words_of(
     analysers = analysers or (home,)
     if len(analysers) == 1 and not (accents and analysers[0] in LETTERS):
         return Counter(zip(analyse(text, analysers[0]), strict=True))
-    return Counter(word for word, _, _ in _with_ranges(text, home, analysers, accents=accents))
+    own = analyser_of(text, home, analysers)
+    return Counter(word for word, _, _ in _with_ranges(text, own, analysers, accents=accents))
+
+
+def with_forms(
+    text: str,
+    home: str,
+    analysers: Sequence[str],
+    every: Sequence[str],
+    words: Collection[Word],
+    *,
+    accents: bool,
+) -> dict[Word, Word]:
+    """Returns what some words of a question are with the forms of more analysers, too.
+
+    Args:
+        text: of the question.
+        home: as for `words_of`.
+        analysers: those by which the words have their forms.
+        every: these and more.
+        words: those that are looked at.
+        accents: as for `words_of`.
+
+    >>> with_forms("a chevaux", "english-1", ["english-1"], ["english-1", "french-1"],
+    ...            [("chevaux",)], accents=False)
+    {('chevaux',): ('cheval', 'chevaux')}
+    """
+    own = analyser_of(text, home, analysers)
+    forms: dict[Word, set[str]] = {}
+    for (word, _, _), (wide, _, _) in zip(
+        _with_ranges(text, own, analysers, accents=accents),
+        _with_ranges(text, own, every, accents=accents),
+        strict=True,
+    ):
+        if word in words:
+            forms.setdefault(word, set(word)).update(wide)
+    return {word: tuple(sorted(found)) for word, found in forms.items()}
+
+
+def possible_terms(text: str, analysers: Iterable[str], *, accents: bool) -> set[str]:
+    """Returns every form that a word of a question can have, whichever of some analysers the
+    documents have."""
+    names = list(analysers)
+    found: set[str] = set()
+    typed: set[str] = set()
+    for one in names:
+        words = analyse_positions(text, one)
+        found.update(term for term, _, _ in words)
+        if accents:
+            typed.update(first_words(text[start:stop] for _, start, stop in words))
+    return found.union(*(spelt_terms(word, one) for word in typed for one in names))
 
 
 def terms_of(text: str, analyser: str, *, accents: bool) -> list[str]:
@@ -91,7 +141,11 @@ def symbol_counts(query: Query) -> Counter[Word]:
 
 
 def edited_terms(
-    query: Query, home: str, analysers: Sequence[str], words: Iterable[Word]
+    query: Query,
+    home: str,
+    analysers: Sequence[str],
+    words: Iterable[Word],
+    wide: Mapping[Word, Word] | None = None,
 ) -> dict[Word, set[str]]:
     """Returns the terms that some words of a question are without one of their characters, with two
     neighbouring ones swapped, or with one letter more or another one.
@@ -107,6 +161,7 @@ def edited_terms(
         home: as for `words_of`.
         analysers: as for `words_of`.
         words: those that are looked at; of one with more than TERM_MAX characters nothing is found.
+        wide: what words are that have forms of more analysers.
     """
     text, fuzzy = query.text, query.match.fuzzy
     assert text is not None, "BUG: words come from a text"
@@ -116,7 +171,8 @@ def edited_terms(
     own = analyser_of(text, home, analysers)
     with_letters = 0
     ranges: dict[str, Word] = {}
-    for word, start, stop in _with_ranges(text, home, analysers, accents=query.match.accents):
+    for named, start, stop in _with_ranges(text, own, analysers, accents=query.match.accents):
+        word = (wide or {}).get(named, named)
         if word in found and stop - start <= TERM_MAX:
             ranges.setdefault(text[start:stop], word)
     respelt: Iterable[str] = ranges
@@ -153,10 +209,9 @@ def _edited(word: str, *, swaps: bool) -> Iterator[str]:
 
 
 def _with_ranges(
-    text: str, home: str, analysers: Sequence[str], *, accents: bool
+    text: str, own: str, analysers: Sequence[str], *, accents: bool
 ) -> Iterator[tuple[Word, int, int]]:
-    """Yields the words of a question in order, each with its range."""
-    own = analyser_of(text, home, analysers)
+    """Yields the words of a question in order, each with its range, as `own` cuts the text."""
     others = [
         {(start, stop): term for term, start, stop in analyse_positions(text, one)}
         for one in analysers

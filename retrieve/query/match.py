@@ -8,10 +8,11 @@
     code       whether words of code in the text, such as `--all` and WITH, count
     related    whether passages are also ranked by related words
     bounded    whether edits are looked for in the first words of the text alone
+    minor      whether words that no document has also count under the analysers of few documents
 
-The last four are written only where they count. `symbols`, `code` and `bounded` are no options:
-they hold for every question whose text has some, or is long. `related` is one that new repositories
-have set. Questions of before do not have them, and are answered as they were.
+The last five are written only where they count. `symbols`, `code`, `bounded` and `minor` are no
+options: they hold for every question whose text has some, is long, or is there. `related` is one
+that new repositories have set. Questions of before do not have them, and are answered as they were.
 
 Spec: retrieval 4.1.2 to 4.1.4, 4.1.7, 4.1.8.
 """
@@ -31,7 +32,7 @@ from ibidem.retrieve.query import checks, option_checks
 from ibidem.retrieve.query.options import RULES, default, defaults
 
 OR, AND = "or", "and"
-WHERE_THEY_COUNT = ("accents", "bounded", "code", "related", "symbols")
+WHERE_THEY_COUNT = ("accents", "bounded", "code", "minor", "related", "symbols")
 """The fields that depend on the words of a text, and are written only where they are true."""
 _RESPELT_TEXT_MAX = 128
 """Code points of a text in which every word is looked at for edits: a sentence or two. Over texts
@@ -80,6 +81,7 @@ class Match:
     related: bool = False
     accents: bool = False
     bounded: bool = False
+    minor: bool = False
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form, with those of `WHERE_THEY_COUNT` only that count."""
@@ -96,7 +98,8 @@ class Match:
         """Returns the options of a question with some texts.
 
         Symbols and words of code count if a text has any; related words if a text has words with
-        any, and one word is enough; accents in every text; the bound of edits if one is long.
+        any, and one word is enough; accents and analysers of few documents in every text; the
+        bound of edits if one is long.
 
         Args:
             texts: of the question and of its subqueries.
@@ -106,11 +109,12 @@ class Match:
         has_code = any(map(code_words, texts))
         has_related = related and self.is_of_any_word and any(map(has_related_terms, texts))
         is_long = self.fuzzy is not None and any(len(text) > _RESPELT_TEXT_MAX for text in texts)
-        return _counting(self, bool(texts), is_long, has_code, has_related, has_symbols)
+        has_text = bool(texts)
+        return _counting(self, has_text, is_long, has_code, has_text, has_related, has_symbols)
 
     def counting_like(self, recorded: Match) -> Match:
-        """Returns the same with those accents, symbols, words of code, edits and bounds alone that
-        a recorded question counts: it may be of a release before they counted."""
+        """Returns the same with those accents, symbols, words of code, edits, bounds and analysers
+        alone that a recorded question counts: it may be of a release before they counted."""
         fuzzy = self.fuzzy
         if fuzzy is not None and recorded.fuzzy is not None:
             rules = {name: getattr(recorded.fuzzy, name) for name in _FUZZY_RULES}
@@ -120,6 +124,7 @@ class Match:
             self.accents and recorded.accents,
             self.bounded and recorded.bounded,
             self.code and recorded.code,
+            self.minor and recorded.minor,
             self.related,
             self.symbols and recorded.symbols,
         )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ibidem.index.analysis import HOME
+from ibidem.objects.ids import NodeId
 
 from .world import Facts, finish, random_facts, wide_options
 
@@ -16,6 +17,7 @@ WORDS = (
     *("Gießkanen", "affchée", "retrys", "QUUE", "informatión"),
     *("Retries", "retry", "the", "of", "queue", "東京", "\n", "log_error"),
 )
+HELD = "english-1"
 NAMED = (
     *("german-1", "french-1", "french-1", "spanish-1", "portuguese-1", "english-1", "unicode-1"),
     *("klingon-1", "", 7, ["x"]),
@@ -36,6 +38,27 @@ def rehomed(rng: random.Random, facts: Facts) -> Facts:
         if rng.random() < 0.6:
             node = replace(node, props={**node.props, HOME: rng.choice(NAMED)})
         nodes.append(node)
+    return finish(facts.config, nodes, facts.vectors, facts.sparse, facts.tombstones, facts.buffer)
+
+
+def few_facts(rng: random.Random) -> Facts:
+    """Returns a state of many documents of one language and few of others."""
+    return rehomed_few(rng, random_facts(rng, node_count_max=30))
+
+
+def rehomed_few(rng: random.Random, facts: Facts) -> Facts:
+    """Returns a state with so many more nodes that a language of one is that of few."""
+    nodes = []
+    for node in facts.nodes:
+        home = rng.choice(("german-1", "french-1", "spanish-1")) if rng.random() < 0.2 else HELD
+        own = WORDS[-8:] if home == HELD else WORDS[:7]
+        words = rng.choices(own, k=rng.randint(0, 6))
+        nodes.append(replace(node, summary=" ".join(words), props={**node.props, HOME: home}))
+    for _ in range(rng.choice((0, 70, 140)) if nodes else 0):
+        words = rng.choices(WORDS[-8:], k=3)
+        more = {HOME: HELD}
+        one = replace(rng.choice(facts.nodes), id=NodeId(rng.randbytes(16)), children=())
+        nodes.append(replace(one, summary=" ".join(words), props=more))
     return finish(facts.config, nodes, facts.vectors, facts.sparse, facts.tombstones, facts.buffer)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -315,7 +315,9 @@ def lexical(
             documents[key], analysers[key] = terms + symbols_of(text), analyser
     by = list(analysers.values())
     held = [one for one in ANALYSERS if one in by and 64 * by.count(one) >= len(by)] or [home]
-    query = spoken(form, home, held)
+    every = [one for one in ANALYSERS if one in by] or [home]
+    wide = widened(form, home, held, every, documents) if "minor" in form["match"] else {}
+    query = spoken(form, home, held, wide)
     symbols = symbol_words(form["text"]) if "symbols" in form["match"] else []
     symbols += code_words(form["text"]) if "code" in form["match"] else []
     if not query + symbols:
@@ -324,7 +326,7 @@ def lexical(
         return [], "ok"
     mean = float(Fraction(sum(map(length_of, documents.values())), len(documents)))
     k1, b = form["k1"], form["b"]
-    counts, needed = asked(form, query, documents, home, held)
+    counts, needed = asked(form, query, documents, home, held, wide)
     counts |= dict.fromkeys(symbols, 1.0)
     weights: dict[str, float] = {}
     for word in sorted(counts):
@@ -363,7 +365,8 @@ def lexical(
         return scores
 
     scores = scored(documents)
-    phrases = quoted(form["text"], held) if form["match"]["phrases"] else []
+    of_phrases = every if "minor" in form["match"] else held
+    phrases = quoted(form["text"], of_phrases) if form["match"]["phrases"] else []
     scores = {
         key: score
         for key, score in scores.items()
@@ -533,6 +536,7 @@ def asked(
     documents: dict[bytes, list[str]],
     home: str,
     held: list[str],
+    wide: Mapping[tuple[str, ...], tuple[str, ...]],
 ) -> tuple[dict[tuple[str, ...], float], list[list[str]]]:
     """Returns by word the factor of its idf, and the groups of which a document needs one each."""
     counts = {word: float(query.count(word)) for word in query}
@@ -550,7 +554,7 @@ def asked(
         }
         for word in expanded:
             long = [term for term in word if len(term) >= fuzzy["length"]]
-            less = edited(form, expanded, home, held, word)
+            less = edited(form, expanded, home, held, wide, word)
             near = sorted(
                 (one for one in known if one in less or any(is_near(one, term) for term in long)),
                 key=lambda one: (-held_by((one,), documents), one.encode()),
@@ -562,9 +566,32 @@ def asked(
     return counts, list(groups.values()) if form["match"]["operator"] == "and" else []
 
 
-def spoken(form: dict[str, Any], home: str, held: list[str]) -> list[tuple[str, ...]]:
+def spoken(
+    form: dict[str, Any],
+    home: str,
+    held: list[str],
+    wide: Mapping[tuple[str, ...], tuple[str, ...]],
+) -> list[tuple[str, ...]]:
     """Returns the words of a question, repeated, each as its forms in ascending order."""
-    return [word for word, _ in spoken_at(form, home, held)]
+    return [wide.get(word, word) for word, _ in spoken_at(form, home, held)]
+
+
+def widened(
+    form: dict[str, Any],
+    home: str,
+    held: list[str],
+    every: list[str],
+    documents: dict[bytes, list[str]],
+) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Returns the words that no document has, with the forms under every analyser in addition."""
+    found: dict[tuple[str, ...], set[str]] = {}
+    own = analyser_of(form["text"], home, held)
+    both = zip(spoken_at(form, home, held), spoken_at(form, home, every, own), strict=True)
+    for (word, part), (other, same) in both:
+        assert part == same
+        if not held_by(word, documents):
+            found[word] = found.get(word, {*word}) | {*other}
+    return {word: tuple(sorted(forms)) for word, forms in found.items()}
 
 
 def edited(
@@ -572,12 +599,14 @@ def edited(
     expanded: Collection[tuple[str, ...]],
     home: str,
     held: list[str],
+    wide: Mapping[tuple[str, ...], tuple[str, ...]],
     word: tuple[str, ...],
 ) -> set[str]:
     """Returns the terms that a word of a question is after one edit, given all words that are
     looked at."""
     fuzzy = form["match"]["fuzzy"]
-    every = [one for one in spoken_at(form, home, held) if one[0] in expanded and len(one[1]) <= 64]
+    said = [(wide.get(one, one), part) for one, part in spoken_at(form, home, held)]
+    every = [one for one in said if one[0] in expanded and len(one[1]) <= 64]
     own = analyser_of(form["text"], home, held)
     if "bounded" in form["match"]:
         short = [part for _, part in every if len(part) <= 24 and len(analyse(part, own)) == 1]
@@ -608,11 +637,12 @@ def is_latin(word: str) -> bool:
 
 
 def spoken_at(
-    form: dict[str, Any], home: str, held: list[str]
+    form: dict[str, Any], home: str, held: list[str], cut: str | None = None
 ) -> list[tuple[tuple[str, ...], str]]:
-    """Returns the same, each with the part of the text that it is."""
+    """Returns the words of a question as they stand, each with the part of the text that it is, as
+    the analyser `cut` divides it, by default its own."""
     text = form["text"]
-    own = analyser_of(text, home, held)
+    own = cut or analyser_of(text, home, held)
     words = []
     every = {other: analyse_positions(text, other) for other in held}
     respelt = spelt_words(text, own) if "accents" in form["match"] else []

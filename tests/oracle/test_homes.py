@@ -9,12 +9,24 @@ import dag_cbor
 import pytest
 from tests.cases import by_suite
 
+import ibidem
 from ibidem.index.analysis import HOME
+from ibidem.objects.node import Node
+from ibidem.retrieve.node_source import NodeSource
+from ibidem.retrieve.pipeline import execute
 from ibidem.retrieve.query.query import resolve
 
 from .all_layouts import equal_in_all_layouts
-from .home_world import WORDS, home_facts, random_home_options, rehomed
+from .home_world import (
+    WORDS,
+    few_facts,
+    home_facts,
+    random_home_options,
+    rehomed,
+    rehomed_few,
+)
 from .oracle import World, answer
+from .worker_world import random_workers
 from .world import finish
 
 
@@ -41,6 +53,41 @@ def long_options(rng):
 def test_long_questions_equal_the_oracle(block):
     """[4.1.4-e]"""
     equal_in_all_layouts(block, home_facts, rehomed, long_options)
+
+
+@pytest.mark.parametrize("block", by_suite(range(12), fast=2, slow=6))
+def test_words_of_few_documents_equal_the_oracle(block):
+    """[4.1.6-e]"""
+    for seed in range(block * 3, block * 3 + 3):
+        equal_in_all_layouts(seed, few_facts, rehomed_few, random_home_options)
+
+
+def test_workers_count_every_spelling_of_a_word():
+    """[4.1.6-d] Spellings that are no term of the word as it was typed were counted nowhere, so
+    the answer was another one than in one process."""
+    repo = ibidem.init("memory:", clock=lambda: 1)
+    texts = (
+        "A coordenação da situação é muito boa para os nossos amigos",
+        "Uma coordenacao que não é boa para as pessoas",
+        "A coordenação das pessoas e uma casa que é muito boa",
+        "Os livros são muito bons para as pessoas da casa",
+    )
+    with repo.transaction(author="a") as tx:
+        for text in texts:
+            tx.add_node("Note", summary=text)
+    query = resolve(repo.at().config, text="coordenacao", limit=None)
+
+    def load(cid):
+        return Node.decode(repo.core.store.get(cid))
+
+    def compare(snapshot):
+        nodes = NodeSource(load, lambda node: None)
+        lanes = random_workers(random.Random(1), snapshot, load).lanes(snapshot)
+        shared = execute(snapshot, query, nodes, lanes=lanes)
+        assert shared.to_bytes() == execute(snapshot, query, nodes).to_bytes()
+        assert len(shared.items) == 3
+
+    repo.at().with_snapshot(compare)
 
 
 def test_homes_change_answers():

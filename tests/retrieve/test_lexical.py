@@ -429,13 +429,43 @@ def test_a_question_finds_documents_of_every_language_that_the_view_holds():
     assert collection.found("hund") == {GERMAN}
 
 
-def test_a_few_documents_in_another_language_change_nothing():
-    """[4.1.6-a]"""
-    collection = mixed(GERMAN, *(f"the house {n}" for n in range(64)))
-    assert collection.found("Häuser", fuzzy=False) == set()
-    assert collection.found("Häusern") == set()
-    collection = mixed(GERMAN, *(f"the house {n}" for n in range(63)))
+FEW = "les chevaux sont dans les prairies et le fermier les nourrit"
+
+
+def test_a_few_documents_in_another_language_are_found_by_words_that_no_other_has():
+    """[4.1.6-e] "chevaux" was not found in one text of 65 with just that word."""
+    collection = mixed(FEW, *(f"the horse and the house {n}" for n in range(64)))
+    for word in ("chevaux", "cheval", "CHEVAUX", "nourrit", "prairie", "chevaus"):
+        assert collection.found(word) == {FEW}
+    assert collection.found("où sont les chevaux", fuzzy=False) == {FEW}
+    assert collection.found("fermier nourrit", operator="and", fuzzy=False) == {FEW}
+    assert collection.found('"chevaux sont"', phrases=True) == {FEW}
+    assert collection.found("affichees") == set()
+
+
+def test_a_few_documents_in_another_language_change_no_other_word():
+    """[4.1.6-a] Under the analyser of German "houses" is another word."""
+    texts = [f"the house {n}" for n in range(64)]
+    collection = mixed(GERMAN, *texts)
+    query = resolve(collection.config, text="house houses", fuzzy=False)
+    before = replace(query, match=replace(query.match, minor=False))
+    assert collection.found("house houses", fuzzy=False) == set(texts)
+    assert collection.top_by(query) == collection.top_by(before)
+    collection = mixed(GERMAN, *texts[1:])
     assert collection.found("Häuser", fuzzy=False) == {GERMAN}
+
+
+def test_a_question_of_before_counts_no_languages_of_few_documents():
+    """[4.1.6-e]"""
+    collection = mixed(FEW, *(f"the house {n}" for n in range(64)))
+    query = resolve(collection.config, text="chevaux", fuzzy=False)
+    assert len(collection.top_by(query)) == 1
+    assert query.form()["match"]["minor"] is True
+    before = replace(query, match=replace(query.match, minor=False))
+    assert "minor" not in before.form()["match"]
+    assert query.counting_like(before) == before
+    assert collection.top_by(Query.decode(before.encode())) == []
+    assert not resolve(Config(), label="Note").match.minor
 
 
 def test_stop_words_are_those_of_the_language_of_the_question():

@@ -36,6 +36,7 @@ def test_every_default_is_resolved():
                 "weight": 0.5, "terms": 20, "length": 4, "rare": 1, "swaps": True, "letters": True,
             },
             "accents": True,
+            "minor": True,
         },
         "valid": None, "adjacency": 0, "rerank": None, "mmr": None, "estimator_digest": None,
         "vector": None, "sparse": None, "graph": None, "community": None,
