@@ -157,11 +157,11 @@ class Fork(Run):
             if found is not None and found.step.receipt is not None:
                 recorded = Receipt.decode(self._live.store.get(found.step.receipt))
                 options = with_recorded_vector(recorded, options)
-            answer = super()._retrieve(rev, graph, options, kind)
+            like = None if recorded is None else recorded.query
+            answer = self._asked(rev, graph, options, kind, like)
             if recorded is not None and found is not None:
                 now = answer.receipt
-                query = now.query.counting_like(recorded.query)
-                details = difference_lines(recorded.query.form(), query.form())
+                details = difference_lines(recorded.query.form(), now.query.form())
                 details += [
                     detail
                     for detail in answer_details(self._live.store, recorded, now)

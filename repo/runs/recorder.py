@@ -10,6 +10,7 @@ Spec: replay 3.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ibidem.objects.blocks import WriteBatch
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ibidem.repo.runs.replay import Replay
     from ibidem.repo.transaction.publish import Tip
     from ibidem.repo.transaction.transaction import NewId, Transaction
+    from ibidem.retrieve.query.query import Query
 
 
 class Run(Session):
@@ -122,11 +124,24 @@ class Run(Session):
         options: Mapping[str, Any],
         kind: AnswerKind = AnswerKind.NODES,
     ) -> Any:
+        return self._asked(rev, graph, options, kind, None)
+
+    def _asked(
+        self,
+        rev: str,
+        graph: Graph | None,
+        options: Mapping[str, Any],
+        kind: AnswerKind,
+        like: Query | None,
+    ) -> Any:
+        """Asks a question and records it, by the rules of another one if there is one."""
         request = retrieve_request(rev, options, kind)
         with self._chain.lock:
             graph = self._graph(rev) if graph is None else graph
             try:
                 question = resolver(kind)(self._live, graph, **options)
+                if like is not None:
+                    question = replace(question, query=question.query.counting_like(like))
                 result = answered(self._live, graph, question)
             except IbidemError as error:
                 self._append("retrieve", request=request, answer=payload.failed(error))
