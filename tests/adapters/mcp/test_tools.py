@@ -67,6 +67,17 @@ def test_the_text_keeps_to_its_budget(repo, token_budget: int):
     assert replies[0].structured["sources"]
 
 
+@pytest.mark.parametrize("token_budget", [150, 700])
+def test_a_question_is_asked_once_for_its_whole_budget(repo, token_budget: int):
+    """It was asked for a part of the budget, and again for less if that was too much."""
+    before = repo.maintenance.log_stats().receipts.count
+    reply = questions.retrieve(owner(repo), query="parcel", token_budget=token_budget)
+    assert repo.maintenance.log_stats().receipts.count == before + 1
+    query = repo.receipts.find(reply.structured["receipt"])[1].query
+    assert query.token_budget == token_budget
+    assert reply.structured["sources"]
+
+
 def test_a_budget_that_nothing_fits_names_one_that_something_fits(repo):
     repo.ingest(text=f"# {'Long title ' * 12}\n\nThe zebra is here.\n", path="zebra.md")
     access = Access(repo)
