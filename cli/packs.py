@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @question.limited(LIMIT_OF_PACKS)
 @click.option("--explain", is_flag=True, help="Show the score of every hit in each lane.")
 @click.option(
-    "--stream", is_flag=True, help="Write each pack as soon as it is found; with --json, by lines."
+    "--stream",
+    is_flag=True,
+    help="Write each pack as soon as it is certain; with --json, by lines.",
 )
 @question.summary_option
 @question.assess_option

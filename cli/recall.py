@@ -73,7 +73,7 @@ def command(
     options |= viewer_options(session)
     with session.open() as repository:
         revision = repository.at(at, viewer=viewer)
-        options["frame"] = frame_of_items(revision, query, options)
+        options["frame"] = frame_of_items(query, options)
         found = recall(repository, query, at=at, session=name, disclosure=disclosure, **options)
         result = found.result
         commit = None if revision.commit_cid is None else str(revision.commit_cid)

@@ -75,7 +75,7 @@ def command(
     with union.source(
         session, others, is_all=is_all, at=at, allow_erased=allow_erased, assess=assess
     ) as (source, names):
-        options["frame"] = frame_of_items(source, query, options, names.values())
+        options["frame"] = frame_of_items(query, options, names.values())
         result = source.retrieve(query, strict=strict, **options)
         neighbours = source.neighbours(result) if assess else []
         erased = [str(erasure.node) for erasure in getattr(source, "erasures", ())]

@@ -248,7 +248,7 @@ class Questions:
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
-        # options: packs
+        # options: prompt
         queries: Sequence[str | Mapping[str, Any]] | None = None,
         imagine: LanguageModel | None = None,
         reword: LanguageModel | None = None,
@@ -293,7 +293,6 @@ class Questions:
         metadata: bool | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
         token_budget: int | Configured | None = CONFIGURED,
-        frame: Mapping[str, int] | None = None,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
         overflow: str | None = None,
@@ -401,7 +400,6 @@ class Questions:
         metadata: bool | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
         token_budget: int | Configured | None = CONFIGURED,
-        frame: Mapping[str, int] | None = None,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
         overflow: str | None = None,

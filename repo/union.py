@@ -373,7 +373,7 @@ class Union:
         packs: Answer[Pack] | None = None,
         *,
         style: str = "qa",
-        # options: packs
+        # options: prompt
         queries: Sequence[str | Mapping[str, Any]] | None = None,
         imagine: LanguageModel | None = None,
         reword: LanguageModel | None = None,
@@ -418,7 +418,6 @@ class Union:
         metadata: bool | Configured = CONFIGURED,
         estimator: str | TokenEstimator = "heuristic",
         token_budget: int | Configured | None = CONFIGURED,
-        frame: Mapping[str, int] | None = None,
         depth: int | Configured = CONFIGURED,
         limit: int | Configured | None = CONFIGURED,
         overflow: str | None = None,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import NamedTuple
 
 from ibidem.index.analysis import home_of
 from ibidem.objects.location import document_of
@@ -37,7 +38,7 @@ from ibidem.retrieve.lexical.words import query_symbols
 from ibidem.retrieve.query.dedupe import NEAR, SAME_TEXT, Dedupe
 from ibidem.retrieve.query.options import DROP, EXCERPT, SKIP
 from ibidem.retrieve.ranking import SnapshotRanking
-from ibidem.retrieve.titles import title_of_node, title_of_part
+from ibidem.retrieve.titles import status_of, title_of_document, title_of_node, title_of_part
 
 _AHEAD_NODES = 16
 """Nodes that are loaded at once: an answer has about as many."""
@@ -123,7 +124,7 @@ def pack_whole_or_cut(
         overflow=overflow,
         fill=True,
         enough=True,
-        slack=True,
+        slack=bool(query.slack),
         refuse=None if refuse is None else lambda index: refuse(index, items.node(index)),
     )
     for index, reason, tokens, room in fitting.decisions():
@@ -135,7 +136,8 @@ def pack_whole_or_cut(
             break
         else:
             skipped.append((index, DropReason(reason), tokens))
-        if overflow == SKIP and is_full(used, len(skipped), reader, budget):
+        is_limit = len(taken) == query.limit
+        if overflow == SKIP and not is_limit and is_full(used, len(skipped), reader, budget):
             rest = index + 1, DropReason.BUDGET
             break
     return packed_of(ranking, taken, skipped, rest, reasons)
@@ -148,7 +150,7 @@ class _Items:
         self._scope = scope
         self._ranking = ranking
         self._reader = reader
-        self._whole: dict[int, tuple[str, Taken]] = {}
+        self._whole: dict[int, tuple[_Head, Taken]] = {}
         self._read = 0
         self._first: int | None = None
         """The index of the first one whose cost was computed: those before it were refused."""
@@ -170,11 +172,11 @@ class _Items:
     def part(self, index: int, tokens: int) -> tuple[Taken, int] | None:
         """Returns a part of an item of at most that many tokens, and how many it has; None if not
         enough is left of it."""
-        title, one = self._item(index)
+        head, one = self._item(index)
         text, is_first = one.rendered, index == self._first
 
         def is_fit(*ranges: Range) -> bool:
-            return self._tokens(title, _text_of(text, ranges)) <= tokens
+            return self._tokens(head, _text_of(text, ranges)) <= tokens
 
         query = self._scope.query
         if query.overflow == EXCERPT:
@@ -193,10 +195,10 @@ class _Items:
             )
         if not shown or (not is_first and self._reader.counter.estimate(shown) < PART_TOKENS_MIN):
             return None
-        cost = self._tokens(title, shown)
+        cost = self._tokens(head, shown)
         return one._replace(rendered=shown, tokens=cost), cost
 
-    def _item(self, index: int) -> tuple[str, Taken]:
+    def _item(self, index: int) -> tuple[_Head, Taken]:
         if index not in self._whole:
             if index >= self._read:
                 self._read = min(index + _AHEAD_NODES, len(self._ranking))
@@ -204,19 +206,37 @@ class _Items:
                 self._reader.read_ahead(cids)
             cid = self._ranking.cid(index)
             node, rendered, _ = self._reader.read(cid)
-            title = self._title(int(self._ranking.ordinals[index]), node)
-            tokens = self._tokens(title, rendered)
-            self._whole[index] = title, Taken(index, cid, node, rendered, tokens)
+            head = self._head(int(self._ranking.ordinals[index]), node)
+            one = Taken(index, cid, node, rendered, self._tokens(head, rendered))
+            self._whole[index] = head, one
         return self._whole[index]
 
-    def _title(self, ordinal: int, node: Node) -> str:
-        view = self._scope.view
+    def _head(self, ordinal: int, node: Node) -> _Head:
+        view, frame = self._scope.view, self._scope.query.frame
         read = partial(self._reader.node, view.snapshot)
-        found = title_of_part(view.snapshot, view.members, ordinal, read) or title_of_node(node)
-        return "" if found is None else found.contained
+        found = title_of_part(view.snapshot, view.members, ordinal, read)
+        around = 0
+        if frame is not None:
+            found = found or title_of_document(node)
+            around = 0 if found is None else frame.part
+        title = found or title_of_node(node)
+        status = "" if frame is None else status_of(node)
+        return _Head("" if title is None else title.contained, status, around)
 
-    def _tokens(self, title: str, text: str) -> int:
-        return self._reader.counter.cost(f"{title}\n{text}" if title else text)
+    def _tokens(self, head: _Head, text: str) -> int:
+        title = head.title + head.status if head.title else ""
+        text = f"{title}\n{text}" if title else text + head.status
+        return self._reader.counter.cost(text) + head.around
+
+
+class _Head(NamedTuple):
+    """What is shown above the text of an item."""
+
+    title: str
+    status: str
+    """What is to be known of a record that does not hold, after the title."""
+    around: int
+    """Tokens of what else is written in the line of the title."""
 
 
 def _text_of(text: str, ranges: Iterable[Range]) -> str:

@@ -20,6 +20,8 @@ from ibidem.retrieve.protocol import Snapshot
 
 _CHARS_MAX = 60
 """Code points of a name or of what a node is about; of a longer text the beginning is shown."""
+_STATUS_CHARS = 12
+"""Code points of a status that are shown."""
 IN_CONFLICT = "in another version"
 """The last heading of a part that only another version of a document in conflict has."""
 
@@ -75,6 +77,25 @@ def title_of_node(node: Node) -> Title | None:
     if isinstance(time, int) and not isinstance(time, bool):
         return Title(node.ntype, (moment(time, seconds_only=True),))
     return None
+
+
+def title_of_document(node: Node) -> Title | None:
+    """Returns the path of a document; None for any other node."""
+    source = node.props.get("source")
+    return Title(source, ()) if isinstance(source, str) and source else None
+
+
+def status_of(node: Node) -> str:
+    """Returns what is to be known of a record that does not hold, to be written after its title:
+    that it is a proposal, or was superseded or retracted. Empty for any other node."""
+    status = node.props.get("status")
+    if not isinstance(status, str):
+        return ""
+    from ibidem.retrieve.records.record import LAYERS, STANDING  # few nodes are records
+
+    if node.ntype not in LAYERS or status in STANDING:
+        return ""
+    return f" ({one_line(status, width=_STATUS_CHARS)})"
 
 
 def name_of(node: Node) -> str | None:

@@ -62,6 +62,8 @@ def retrieve(
     )
     members = _members(revision, answer)
     text = _sources_text(revision, answer, members)
+    if tokens_of(text) > token_budget:
+        raise budget_error(token_budget, tokens_of(text))
     return Reply(
         text,
         {

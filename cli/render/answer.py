@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ibidem.retrieve.answer.item import AnswerItem, Item
     from ibidem.retrieve.answer.warning import AnswerWarning
 
+_VALUE_TOKENS_MIN = 3
+"""A stated value of which less fits is not shown."""
 DROPS_SHOWN = 20
 """Dropped nodes that --explain lists; JSON lists what the result lists."""
 
@@ -151,13 +153,15 @@ def _stated_lines(result: Answer[Item]) -> list[str]:
         ranks[stated.node] = f"the document of [{documents.index(stated.node) + 1}]"
     of = f"{stated.attribute} of {stated.subject}" if stated.attribute else stated.subject
     value, of = output.one_line(stated.value), output.one_line(of)
-    if result.query.frame is not None:
-        from ibidem.repo.retrieval.printed_frame import STATED_TOKENS
+    frame = result.query.frame
+    if frame is not None:
         from ibidem.retrieve.tokens import HEURISTIC
 
-        of = _shortened(of, STATED_TOKENS // 4)
-        around = f" ({of}, {ranks[stated.node]})\n\n"
-        value = _shortened(value, STATED_TOKENS - HEURISTIC.estimate(around))
+        of = _shortened(of, frame.answer // 4)
+        around = HEURISTIC.estimate(f" ({of}, {ranks[stated.node]})\n\n")
+        if frame.answer < around + _VALUE_TOKENS_MIN:
+            return []
+        value = _shortened(value, frame.answer - around)
     return [f"{strong(value)} {faint(f'({of}, {ranks[stated.node]})')}", ""]
 
 
@@ -224,23 +228,14 @@ def named(names: Mapping[RootCid, str], root: RootCid | None) -> str:
 def item_lines(rank: int, item: Item, title: str) -> list[str]:
     """Returns one item as lines: its rank, its location in its source if it has one, its text."""
     from ibidem.repo.retrieval.printed_frame import INDENT
+    from ibidem.retrieve.titles import status_of
 
     body = item.rendered.rstrip("\n").split("\n")
     first = strong(title) if title else body.pop(0)
-    return [f"[{rank}] {first}{_status(item)}", *(f"{INDENT}{line}".rstrip() for line in body)]
-
-
-def _status(item: Item) -> str:
-    """Returns what is to be known of a record that does not hold: that it is a proposal, or was
-    superseded or withdrawn."""
-    status = item.node.props.get("status")
-    if not isinstance(status, str):
-        return ""
-    from ibidem.repo.retrieval.printed_frame import STATUS_CHARS
-    from ibidem.retrieve.records.record import LAYERS, STANDING
-
-    holds = item.node.ntype not in LAYERS or status in STANDING
-    return "" if holds else f" ({output.one_line(status, width=STATUS_CHARS)})"
+    return [
+        f"[{rank}] {first}{status_of(item.node)}",
+        *(f"{INDENT}{line}".rstrip() for line in body),
+    ]
 
 
 def _facts_line(item: Item) -> str:

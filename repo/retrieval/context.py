@@ -131,11 +131,9 @@ def prompt(
     it."""
     counter = options.get("estimator", HEURISTIC.name)
     if found is None:
-        if options.get("frame") is not None:
-            raise InvalidInputError(
-                "frame: got it for a prompt, which counts what it writes, expected it for packs"
-            )
-        options["frame"] = frame_of_prompt(text, style, estimator_of(counter))
+        given = options.get("token_budget")
+        budget = given if isinstance(given, int) else None
+        options["frame"] = frame_of_prompt(text, style, estimator_of(counter), budget)
         found = packer.packs(text, **options)
     elif set(options) - {"estimator"}:
         raise InvalidInputError(

@@ -158,7 +158,7 @@ class Fork(Run):
                 recorded = Receipt.decode(self._live.store.get(found.step.receipt))
                 options = with_recorded_vector(recorded, options)
             like = None if recorded is None else recorded.query
-            answer = self._asked(rev, graph, options, kind, like)
+            answer = self._record_retrieval(rev, graph, options, kind, like)
             if recorded is not None and found is not None:
                 now = answer.receipt
                 details = difference_lines(recorded.query.form(), now.query.form())

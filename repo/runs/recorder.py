@@ -124,9 +124,9 @@ class Run(Session):
         options: Mapping[str, Any],
         kind: AnswerKind = AnswerKind.NODES,
     ) -> Any:
-        return self._asked(rev, graph, options, kind, None)
+        return self._record_retrieval(rev, graph, options, kind, None)
 
-    def _asked(
+    def _record_retrieval(
         self,
         rev: str,
         graph: Graph | None,

@@ -107,8 +107,8 @@ def stream_packs(
     lanes: RunLanes | None = None,
     opinions: Opinions = EMPTY,
 ) -> Generator[Pack, None, Answer[Pack]]:
-    """Yields each pack of the answer as soon as its text was read, and returns the answer; else as
-    `execute_packs`."""
+    """Yields each pack of the answer as soon as it is certain, and returns the answer; else as
+    `execute_packs`. Where packs are cut to a budget, that is after all were read that may fit."""
     options = query.packs
     if options is None:
         raise InvalidInputError("packs: got none, expected the options of packs")
@@ -366,8 +366,8 @@ class _Making:
         return self.hits[group.hits[0]]
 
     def packs(self, position: int) -> Pack:
-        """Returns a pack, built on first use. One that exceeds the budget on its own is not kept,
-        because it cannot be taken whole and its text may be large."""
+        """Returns a pack, built on first use. One that exceeds the budget on its own is cached only
+        where it is cut, because it cannot be taken whole and its text may be large."""
         found = self._made.get(position)
         if found is None:
             found = self._pack(self.groups[position])

@@ -54,11 +54,14 @@ def _fitting(
     if not pack.has_header:
         near = nearest_first(pack)
         found = None
-        for count in range(1, len(near)):
-            more = _part(pack, sorted(near[:count]), policy, counter)
-            if not fits(more):
-                break
-            found = more
+        least, most = 0, len(near)  # of the members, all of which do not fit
+        while most - least > 1:
+            count = (least + most) // 2
+            some = _part(pack, sorted(near[:count]), policy, counter)
+            if fits(some):
+                found, least = some, count
+            else:
+                most = count
         if found is not None:
             return found
         pack = _part(pack, near[:1], policy, counter)
@@ -90,13 +93,13 @@ def _fitting(
 def nearest_first(pack: Pack) -> list[int]:
     """Returns the indices of the members, those nearest to the best hit first, of two at the same
     distance the later one."""
+    if pack.document is None:
+        return list(range(len(pack.members)))
     entry = pack.entry
     best = next((at for at, one in enumerate(pack.members) if one.id == entry.id), None)
     if best is None:
         positions = [one.ord for one in pack.members]
         best = positions.index(entry.ord) if entry.ord in positions else 0
-    if pack.document is None:
-        return list(range(len(pack.members)))
     return sorted(range(len(pack.members)), key=lambda at: (abs(at - best), at < best))
 
 

@@ -67,10 +67,10 @@ class Parts(Generic[T]):
             if cost <= room <= most:  # with each of these costs it is the same part
                 return part, cost
         found = self._make(index, room)
-        if found is None:
+        if found is None or found[1] > room:
             self._nothing[index] = room
-        else:
-            made.append((found[1], room, found[0]))
+            return None
+        made.append((found[1], room, found[0]))
         return found
 
 
@@ -151,6 +151,8 @@ class Fitting:
         assert self._budget is not None
         rest = max(0, self._budget - self._around)
         for one in self._decisions(charged):
+            if one.reason in ("limit", "budget") and one.tokens is None:
+                break  # neither this one nor one after it is taken
             if one.reason is None:
                 assert one.tokens is not None
                 part = None if one.room is None else self._parts.cost(one.candidate, one.room)
@@ -162,6 +164,7 @@ class Fitting:
     def _decisions(self, budget: int | None) -> Iterator[Decision]:
         rest = None if budget is None else max(0, budget - self._around)
         taken_count, is_stopped = 0, False
+        has_room = self._budget is None or self._budget >= self._around
         for index in range(self._count):
             if self._limit is not None and taken_count >= self._limit:
                 yield Decision(index, "limit", None)
@@ -184,6 +187,7 @@ class Fitting:
                 is_taken = tokens <= rest
                 charged = tokens if is_taken else 0
                 is_stopped = not is_taken and self._overflow == STOP
+            is_taken = is_taken and has_room
             rest = None if rest is None else rest - charged
             taken_count += is_taken
             if is_taken:

@@ -34,9 +34,10 @@ from ibidem.retrieve.tokens import TokenEstimator
 
 QA, SUMMARIZE = "qa", "summarize"
 FENCE_DIGITS_MIN = 8
-_SOURCES_MAX = 99
-"""The greatest number of a source for which the frame has room; markers of more are longer by what
-rounding leaves."""
+_SOURCES_MIN, _SOURCES_MAX = 99, 99_999
+"""The numbers of sources for which the frame has room: the second, or as many as a budget holds."""
+_SOURCE_TOKENS_MIN = 5
+"""Of a source with the line above it."""
 _SYSTEM = {
     QA: (
         "Answer from the numbered sources alone, each statement with the marker of its source, "
@@ -241,13 +242,16 @@ def assemble(
     )
 
 
-def frame_of_prompt(text: str, style: str, estimator: TokenEstimator) -> dict[str, int]:
+def frame_of_prompt(
+    text: str, style: str, estimator: TokenEstimator, budget: int | None
+) -> dict[str, int]:
     """Returns the option `frame` with which the packs for a prompt fit it as they are.
 
     Args:
         text: the question, or the subject of the summary.
         style: `qa` or `summarize`.
         estimator: counts tokens.
+        budget: the most tokens of the prompt; None if the configuration says.
 
     Raises:
         InvalidInputError: an argument is of the wrong form.
@@ -255,7 +259,8 @@ def frame_of_prompt(text: str, style: str, estimator: TokenEstimator) -> dict[st
     Spec: packs 8.
     """
     _check(text, style)
-    fence, last = "0" * FENCE_DIGITS_MIN, marker(_SOURCES_MAX)
+    sources = _SOURCES_MAX if budget is None else min(_SOURCES_MAX, budget // _SOURCE_TOKENS_MIN)
+    fence, last = "0" * FENCE_DIGITS_MIN, marker(max(_SOURCES_MIN, sources))
     around = [_SYSTEM[style], text, _announced(f"{marker(1)} to {last}", fence), f"{fence} end\n"]
     return {
         "answer": estimator.estimate("\n\n".join(around)),
@@ -313,6 +318,8 @@ class _Writing:
                 "instructions",
                 kind=ErrorKind.LIMIT_EXCEEDED,
             )
+        if self.tokens(self._packs) <= budget:
+            return list(self._packs)
         taken: list[Pack] = []
         for pack in self._packs:
             if self.tokens([*taken, pack]) <= budget:

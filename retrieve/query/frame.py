@@ -25,18 +25,25 @@ class Frame:
     """Tokens around all items together, if there are any."""
     item: int = 0
     """Tokens around each item."""
+    part: int = 0
+    """Tokens more around an item that is a part of a document, for where it stands there."""
     indent: int = 0
     """Spaces before each line of an item but the first."""
 
     def form(self) -> dict[str, Any]:
         """Returns the canonical form: every field."""
-        return {"answer": self.answer, "item": self.item, "indent": self.indent}
+        return {
+            "answer": self.answer,
+            "item": self.item,
+            "part": self.part,
+            "indent": self.indent,
+        }
 
     @classmethod
     def from_form(cls, form: object) -> Self:
         """Returns the frame of a canonical form."""
         if not isinstance(form, Mapping) or form.keys() != defaults("frame").keys():
-            raise InvalidInputError(f"frame: got {checks.show(form)}, expected its three fields")
+            raise InvalidInputError(f"frame: got {checks.show(form)}, expected its four fields")
         found = cls(**option_checks.parts("frame", form))
         if found == cls():
             raise InvalidInputError("frame: got one of no tokens, expected nothing")

@@ -169,7 +169,7 @@ def requested_options(name: str, form: Any) -> Any:
     if name == "match":
         options = {key: value for key, value in form.items() if key not in WHERE_THEY_COUNT}
         return {**options, "fuzzy": _requested_fuzzy(form["fuzzy"])}
-    if name in ("passages", "frame"):
+    if name in ("passages", "frame", "slack"):
         return None
     if name == "packs" and isinstance(form, dict):
         return {key: value for key, value in form.items() if key not in RULES}

@@ -639,6 +639,9 @@ GROUPS: dict[str, tuple[Option, ...]] = {
         ),
         Option("frame.item", "int", 0, help="Tokens around each item"),
         Option(
+            "frame.part", "int", 0, help="Tokens more around an item that is a part of a document",
+        ),
+        Option(
             "frame.indent", "int", 0, high=1000,
             help="Spaces before each line of an item but the first",
         ),

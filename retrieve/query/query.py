@@ -127,6 +127,9 @@ class Query:
     overflow: str | None = None
     """What becomes of an item over the budget: `cut`, `stop` or `excerpt`; None to skip it, without
     a budget, and for packs."""
+    slack: bool | None = None
+    """Whether what parts of items cost less than they are charged goes to all of them; None where
+    none is cut, for packs, which have their own, and in queries of before."""
     frame: Frame | None = None
     """What is written around the items; None for nothing, and without a budget."""
     headings: str | None = None
@@ -198,8 +201,8 @@ class Query:
     def counting_like(self, recorded: Query) -> Self:
         """Returns the query by the rules of a recorded one: with those words and edits alone that
         it counts (`Match`), with packs by the rules of its packs, with headings opened only if it
-        opens them, and without a frame if it has none. So what was asked before there were such
-        rules is answered as it was."""
+        opens them, and without a frame and slack if it has none. So what was asked before there
+        were such rules is answered as it was."""
         packs = self.packs
         if packs is not None and recorded.packs is not None:
             packs = packs.ruled_like(recorded.packs)
@@ -209,6 +212,7 @@ class Query:
             packs=packs,
             passages=self.passages and recorded.passages,
             frame=recorded.frame and self.frame,
+            slack=recorded.slack and self.slack,
         )
 
     def form(self) -> dict[str, Any]:
@@ -315,6 +319,8 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
     match = _MATCH
     if not chosen.keys().isdisjoint(_OF_MATCH):
         match = resolve_match(options["operator"], options["phrases"], options["fuzzy"])
+    overflow = _overflow(options)
+    is_cut = overflow in (CUT, EXCERPT) and packs is None and records is None
     query = Query(
         text=lane_text,
         labels=_labels(options["label"]),
@@ -342,7 +348,8 @@ def resolve(config: Config, **given: Unpack[QueryOptions]) -> Query:
         history=_optional(HistoryFilter.from_form, options["history"]),
         queries=queries,
         dedupe=resolve_dedupe(given, usual=NO_DEDUPE),
-        overflow=_overflow(options),
+        overflow=overflow,
+        slack=is_cut or None,
         frame=resolve_frame(options["frame"], options["token_budget"]),
         headings=_headings(options["headings"]),
         coverage_min=option_checks.option("coverage_min", options["coverage_min"]),
@@ -400,6 +407,8 @@ def _check_seeds(query: Query) -> None:
     for name in ("overflow", "dedupe", "headings"):
         if getattr(query, name) is not None and not is_of_items:
             raise InvalidInputError(f"{name}: got it beside packs or records, expected items")
+    if query.slack and query.overflow not in (CUT, EXCERPT):
+        raise InvalidInputError("slack: got it where no item is cut, expected nothing")
     for name in ("overflow", "frame"):
         if getattr(query, name) is not None and query.token_budget is None:
             raise InvalidInputError(f"{name}: got it without a token_budget, expected nothing")
@@ -501,9 +510,9 @@ def _some(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return partial(_optional, read)
 
 
-def _passages_of_form(form: object) -> bool:
+def _rule_of_form(name: str, form: object) -> bool:
     if form is not True:
-        raise InvalidInputError(f"passages: got {checks.show(form)}, expected true or nothing")
+        raise InvalidInputError(f"{name}: got {checks.show(form)}, expected true or nothing")
     return True
 
 
@@ -610,11 +619,12 @@ _OPTIONAL_READERS: Mapping[str, Callable[[Any], Any]] = {
     "history": HistoryFilter.from_form,
     QUERIES: questions_of_form,
     "overflow": _overflow_of_form,
+    "slack": partial(_rule_of_form, "slack"),
     "frame": Frame.from_form,
     "dedupe": _dedupe_of_form,
     "headings": _headings_of_form,
     "coverage_min": partial(option_checks.option, "coverage_min"),
-    "passages": _passages_of_form,
+    "passages": partial(_rule_of_form, "passages"),
     "degraded": partial(checks.name, "degraded"),
     "union": _union_of_form,
 }

@@ -41,7 +41,7 @@ def ask(visit: Visit) -> Page:
     tokens = options.get("token_budget") or CONTEXT_TOKENS
 
     def found() -> h.Node:
-        frame = frame_of_items(revision, text, options)
+        frame = frame_of_items(text, options)
         answer = revision.retrieve(text, **options, frame=frame)
         return [
             answered(revision, answer, visit.links),

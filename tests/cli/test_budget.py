@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ibidem.repo.retrieval.printed_frame import frame_of_items, frame_of_packs
 from ibidem.retrieve.tokens import HEURISTIC
 
 from .conftest import Run
@@ -71,6 +72,18 @@ def test_what_is_printed_is_within_the_budget(filled: Run, command: tuple[str, .
     assert HEURISTIC.estimate(before) > 600
 
 
+def test_the_frame_of_what_is_printed():
+    """[retrieval 8.6-a] Of numbers up to 999, or as many as a budget holds."""
+    frame = {"answer": 0, "item": 2, "part": 3, "indent": 4}
+    question = "what is the owner of the gate"
+    assert frame_of_items("the gate", {"token_budget": 200}) == frame
+    assert frame_of_items(question, {"token_budget": 200}) == {**frame, "answer": 40}
+    assert frame_of_items(question, {"token_budget": 90}) == {**frame, "answer": 18}
+    assert frame_of_items(question, {}) == frame
+    assert frame_of_items(None, {"token_budget": 9000}) == {**frame, "item": 3}
+    assert frame_of_packs({"token_budget": 200}, ["here", "work"]) == {"item": 4, "indent": 4}
+
+
 def test_a_stated_value_is_within_the_budget_too(run: Run, tmp_path: Path):
     value = "of the old town, " * 12
     (tmp_path / "a.md").write_text(f"---\nowner: {value}\n---\n# Gate\n\nThe gate is green.\n")
@@ -79,11 +92,14 @@ def test_a_stated_value_is_within_the_budget_too(run: Run, tmp_path: Path):
     whole = run("retrieve", "Who is the owner of the gate?").stdout.splitlines()[0]
     assert whole == f"{value.strip()} (owner of Gate, the document of [1])"
     asked = ("retrieve", "who is the owner of the gate")
-    for budget in (60, 90):
+    for budget in range(10, 300, 7):
+        assert tokens(run, *asked, "--budget", str(budget))[0] <= budget
+    assert "The gate is green." in tokens(run, *asked, "--budget", "24")[1]
+    for budget in (120, 200):
         size, shown = tokens(run, *asked, "--budget", str(budget))
         assert size <= budget
         first = shown.splitlines()[0]
-        assert first.startswith("of the old town, of the")
+        assert first.startswith("of the old town, ")
         assert first.endswith("… (owner of Gate, the document of [1])")
 
 

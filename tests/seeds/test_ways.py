@@ -63,7 +63,6 @@ MORE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 OF_PROMPTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "token_budget": ({"text": "long"}, {"token_budget": 100}),
     "overflow": ({"text": "long", "token_budget": 150}, {"overflow": "stop"}),
-    "frame": ({"text": "long", "token_budget": 150}, {"frame": {"item": 3}}),
 }
 OF_RECORDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "mmr": ({"text": "needle pins"}, {"mmr": {"lambda": 0.0}}),
@@ -165,7 +164,6 @@ def test_every_option_of_every_way_to_ask_has_an_effect_or_is_refused():
     asked_of_many = ("retrieve", "packs", "prompt", "records")
     assert refused == {
         *((way, name) for way in (*of_packs, "context") for name in OF_ITEMS),
-        *((way, "frame") for way in ("prompt", "context", "union.prompt")),
         *((f"union.{way}", name) for way in asked_of_many for name in OF_ONE),
         *((f"union.{way}", "notes") for way in asked_of_many[:3]),
         ("union.retrieve", "direct"),

@@ -66,6 +66,8 @@ RETRIEVE = parameters(
     }
 )
 PACKS = RETRIEVE | parameters(OF_PACKS)
+PROMPT = {name: text for name, text in PACKS.items() if name != "frame"}
+"""A prompt counts what it writes itself."""
 OF_RECORDS = {
     one.key: one for one in members("records") if one.key not in ("as_of", "undated", "notes")
 }
@@ -84,7 +86,8 @@ RECORDS = (
 SETS: dict[str, dict[str, str]] = {
     "retrieve": RETRIEVE,
     "packs": PACKS,
-    "context": {name: text for name, text in PACKS.items() if name != "sources"},
+    "prompt": PROMPT,
+    "context": {name: text for name, text in PROMPT.items() if name != "sources"},
     "records": RECORDS,
     "memory": {name: text for name, text in RECORDS.items() if name not in ("viewer", "notes")},
     "union": {name: text for name, text in RECORDS.items() if name != "notes"},

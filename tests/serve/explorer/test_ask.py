@@ -19,7 +19,7 @@ ASK = f"/ask?text={quote_plus(QUESTION)}"
 
 def test_the_answer_is_that_of_the_library(browser: Browser, repo: ibidem.Repository):
     page = browser.page(ASK + "&limit=2&token_budget=100")
-    frame = frame_of_items(repo.at(), QUESTION, {"token_budget": 100})
+    frame = frame_of_items(QUESTION, {"token_budget": 100})
     found = repo.retrieve(QUESTION, limit=2, token_budget=100, frame=frame, **FOR_READERS)
     assert [f"/node/{item.id}" for item in found] == [
         href for href in links(page.one("main").all("ol", class_="items")[0]) if "/node/" in href
