@@ -475,8 +475,8 @@ def _patched(text: str, lines: list[str]) -> str:
         (["diff", "HEAD~1"], "ten"),
         pytest.param(["log"], "ten", marks=pytest.mark.slow),
         pytest.param(["query"], "Passage", marks=pytest.mark.slow),
-        (["ask", "timeout deadline"], " tokens"),
-        pytest.param(["packs", "timeout deadline"], " tokens", marks=pytest.mark.slow),
+        (["ask", "timeout deadline"], "a deadline"),
+        pytest.param(["packs", "timeout deadline"], "a deadline", marks=pytest.mark.slow),
     ],
     ids=["diff", "log", "query", "ask", "packs"],
 )
