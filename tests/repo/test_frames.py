@@ -204,7 +204,7 @@ def test_a_prompt_has_all_of_its_packs_and_more_with_more_budget(overflow, style
     for seed in range(3):
         repo = filled(seed)
         before: dict[Any, set[int]] = {}
-        for budget in range(90, 900, 23):
+        for budget in range(90, 900, 41):
             options: dict[str, Any] = {"style": style, "overflow": overflow, "dedupe": "near"}
             prompt = repo.prompt(QUESTION, token_budget=budget, **options)
             assert len(prompt.citations) == len(prompt.packs)
