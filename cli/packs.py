@@ -88,7 +88,6 @@ def command(
         return
     output.note(*answer.empty_lines(found), *answer.skipped_lines(found))
     output.note(*answer.warning_lines(found.warnings), *answer.model_lines(found, options))
-    receipt = None if found.receipt is None else str(found.receipt.cid)
     lines = answer.summary_lines(found, summary)
     lines += packs.packs_lines(found, explain=explain, names=names)
     if assess:
@@ -96,7 +95,7 @@ def command(
     if explain:
         lines += [*found.explain().splitlines(), ""]
     output.page(lines, pager=pager)
-    output.note(*answer.end_lines(found, receipt, "pack", explain=explain))
+    output.note(*answer.end_lines(found, explain=explain))
 
 
 def _json(
@@ -131,7 +130,6 @@ def _stream(
         return
     output.note(*answer.empty_lines(found), *answer.skipped_lines(found))
     output.note(*answer.warning_lines(found.warnings))
-    receipt = None if found.receipt is None else str(found.receipt.cid)
     if explain:
         output.say(*found.explain().splitlines(), "")
-    output.note(*answer.end_lines(found, receipt, "pack", explain=explain))
+    output.note(*answer.end_lines(found, explain=explain))

@@ -113,8 +113,7 @@ def command(
         what = "nothing fits: allow more tokens by --budget" if is_there else "no pack was found"
         output.note(output.faint(f"the prompt has no sources: {what}"))
     output.say(*made.system.splitlines(), "", *made.user.splitlines())
-    receipt = None if made.receipt is None else str(made.receipt.cid)
-    output.note(*answer.end_lines(found, receipt, "source"))
+    output.note(*answer.end_lines(found, noun="source"))
 
 
 def _check_thread(session: Session, thread: str, at: str) -> None:

@@ -72,10 +72,10 @@ def command(
     viewer = viewer_of(session)
     options |= viewer_options(session)
     with session.open() as repository:
-        revision = repository.at(at, viewer=viewer)
         options["frame"] = frame_of_items(query, options)
         found = recall(repository, query, at=at, session=name, disclosure=disclosure, **options)
         result = found.result
+        revision = repository.at(at, viewer=viewer)
         commit = None if revision.commit_cid is None else str(revision.commit_cid)
         receipt = None if result.receipt is None else str(result.receipt.cid)
         if session.json:
@@ -102,7 +102,7 @@ def command(
     output.say(*lines)
     ids = ", ".join(f"[{rank}] {str(one.id)[:_ID_DIGITS]}" for rank, one in enumerate(result, 1))
     output.note(output.faint(f"shown as {found.disclosure}, items: {ids or 'none'}"))
-    output.note(*answer.end_lines(result, receipt))
+    output.note(*answer.end_lines(result))
 
 
 def _lines(found: Recollection) -> list[str]:

@@ -78,6 +78,7 @@ def command(
     output.say(f"{output.good('same bytes')}: {size_bytes:,} of them, hash {result.cid}")
     if show:
         output.say("", *lines)
+        output.note(*answer.end_lines(result))
 
 
 def _lines(result: Answer[Any], names: Mapping[RootCid, str]) -> list[str]:

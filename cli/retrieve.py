@@ -108,4 +108,4 @@ def command(
     if assess:
         lines += [*answer.assessment_lines(result, neighbours), ""]
     output.page([*answer.summary_lines(result, summary), *lines], pager=pager)
-    output.note(*answer.end_lines(result, receipt, explain=explain, is_partial=bool(erased)))
+    output.note(*answer.end_lines(result, explain=explain, is_partial=bool(erased)))

@@ -224,9 +224,8 @@ class _Items:
         return _Head("" if title is None else title.contained, status, around)
 
     def _tokens(self, head: _Head, text: str) -> int:
-        title = head.title + head.status if head.title else ""
-        text = f"{title}\n{text}" if title else text + head.status
-        return self._reader.counter.cost(text) + head.around
+        lines = [head.title + head.status, text] if head.title else [text + head.status]
+        return self._reader.counter.cost("\n".join(lines)) + head.around
 
 
 class _Head(NamedTuple):

@@ -119,9 +119,8 @@ def answer_lines(
 
 def end_lines(
     result: Answer[AnswerItem],
-    receipt: str | None,
-    noun: str = "item",
     *,
+    noun: str | None = None,
     explain: bool = False,
     is_partial: bool = False,
 ) -> list[str]:
@@ -130,15 +129,21 @@ def end_lines(
 
     Args:
         result: the answer.
-        receipt: the CID of the receipt, None if there is none.
-        noun: of what the items are.
+        noun: of what the items are, if it is not their kind.
         explain: whether the candidates and all that was left out are counted too.
-        is_partial: whether erased nodes were left out.
+        is_partial: whether erased nodes were left out: nothing keeps a root from which they were,
+            so there is no receipt.
     """
-    return [
-        faint(_cost_line(result, noun, explain=explain)),
-        receipt_line(receipt, is_partial=is_partial),
-    ]
+    from ibidem.retrieve.answer.answer import NOUNS
+
+    if is_partial:
+        receipt = "no receipt: erased nodes were left out"
+    elif result.receipt is None:
+        receipt = "no receipt: the answer is too long for a receipt"
+    else:
+        receipt = f"receipt {result.receipt.cid}"
+    cost = _cost_line(result, noun or NOUNS[result.kind], explain=explain)
+    return [faint(cost), faint(receipt)]
 
 
 def _stated_lines(result: Answer[Item]) -> list[str]:
@@ -166,22 +171,14 @@ def _stated_lines(result: Answer[Item]) -> list[str]:
 
 
 def _shortened(text: str, tokens: int) -> str:
-    """Returns a text, or the longest beginning of it that has at most so many tokens with an
-    ellipsis, by the built-in estimator."""
+    """Returns a text; of one with more tokens than these, by the built-in estimator, the longest
+    beginning that has no more together with an ellipsis."""
     from ibidem.retrieve.tokens import HEURISTIC
 
     if HEURISTIC.estimate(text) <= tokens:
         return text
     fits = bisect_right(range(len(text)), tokens, key=lambda n: HEURISTIC.estimate(f"{text[:n]}…"))
     return f"{text[: max(0, fits - 1)].rstrip()}…"
-
-
-def receipt_line(receipt: str | None, *, is_partial: bool = False) -> str:
-    """Returns the receipt of an answer, or the reason why it has none."""
-    if receipt:
-        return faint(f"receipt {receipt}")
-    why = "erased nodes were left out" if is_partial else "the answer is too long for a receipt"
-    return faint(f"no receipt: {why}")
 
 
 def _cost_line(result: Answer[AnswerItem], noun: str, *, explain: bool) -> str:

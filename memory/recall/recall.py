@@ -31,7 +31,7 @@ from ibidem.retrieve.recall.words import words
 from ibidem.retrieve.tokens import HEURISTIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ibidem.embed.language_model import LanguageModel
     from ibidem.embed.protocol import Embedder, SparseEncoder
@@ -292,9 +292,10 @@ def _clipped(text: str, counter: Counter, tokens: int, *, whole: bool) -> str:
     )
 
 
-def _whole_texts(revision: Revision | ViewerRevision, result: Answer[Item]) -> list[str]:
-    """Returns the documents of the items, and the items that are not in one."""
-    found: dict[str, None] = {}
+def _whole_texts(revision: Revision | ViewerRevision, result: Answer[Item]) -> Iterator[str]:
+    """Yields the documents of the items, and the items that are not in one, each read when it is
+    needed."""
+    found: set[str] = set()
     sources: set[NodeId] = set()
     size = 0
     for item, location in zip(result.items, result.locations, strict=True):
@@ -307,8 +308,9 @@ def _whole_texts(revision: Revision | ViewerRevision, result: Answer[Item]) -> l
                 if size + len(source) <= DOCUMENT_BYTES_MAX:
                     shown, size = source, size + len(source)
                     sources.add(location.document_id)
-        found[shown] = None
-    return list(found)
+        if shown not in found:
+            found.add(shown)
+            yield shown
 
 
 def _entry(

@@ -20,7 +20,7 @@ CUT_SHARE = 2
 """Where candidates are cut, none is charged more than one part in this many of a budget, unless it
 is filled."""
 SLACK_FACTOR = 2
-"""Candidates are charged as with at most so many times the budget."""
+"""The largest budget as with which candidates are charged is this many times the given one."""
 
 T = TypeVar("T")
 

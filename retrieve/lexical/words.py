@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase, ascii_uppercase
+from types import MappingProxyType
 
 from ibidem.index.analysis import (
     analyse,
@@ -145,7 +146,7 @@ def edited_terms(
     home: str,
     analysers: Sequence[str],
     words: Iterable[Word],
-    wide: Mapping[Word, Word] | None = None,
+    wide: Mapping[Word, Word] = MappingProxyType({}),
 ) -> dict[Word, set[str]]:
     """Returns the terms that some words of a question are without one of their characters, with two
     neighbouring ones swapped, or with one letter more or another one.
@@ -172,7 +173,7 @@ def edited_terms(
     with_letters = 0
     ranges: dict[str, Word] = {}
     for named, start, stop in _with_ranges(text, own, analysers, accents=query.match.accents):
-        word = (wide or {}).get(named, named)
+        word = wide.get(named, named)
         if word in found and stop - start <= TERM_MAX:
             ranges.setdefault(text[start:stop], word)
     respelt: Iterable[str] = ranges

@@ -97,12 +97,15 @@ def test_an_answer_without_items_or_lanes_has_no_bars(answers: Any):
 
 def test_only_a_terminal_gets_the_chart(notes: Run, tmp_path: Path):
     asked = ["retrieve", "request retried", "--explain", "--limit", "2"]
-    text = notes(*asked).stdout
+    plain = notes(*asked)
+    text = plain.stdout
     assert "what each lane adds" not in text
     reader, terminal = os.openpty()
-    subprocess.run(
+    ran = subprocess.run(
         [sys.executable, "-m", "ibidem", "--color", "never", *asked],
         stdout=terminal,
+        stderr=subprocess.PIPE,
+        text=True,
         check=True,
         cwd=tmp_path,
         env={**os.environ, "COLUMNS": "70", "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -113,4 +116,5 @@ def test_only_a_terminal_gets_the_chart(notes: Run, tmp_path: Path):
     head, _, chart = drawn.partition("what each lane adds: █ lexical\n")
     assert text.startswith(head)
     assert "  [1]  █████" in chart
-    assert "budget" not in chart
+    assert ran.stderr.splitlines()[-2:] == plain.stderr.splitlines()[-2:]
+    assert " tokens" in ran.stderr

@@ -38,7 +38,9 @@ def test_packs_show_what_stands_around_a_hit(run):
     assert "o:0-2, score " in explained
     assert "hit " in explained
     receipt = next(line for line in shown.splitlines() if line.startswith("receipt ")).split()[1]
-    assert "    before" in run("replay", receipt, "--show")
+    again = run("replay", receipt, "--show")
+    assert "    before" in again
+    assert f"receipt {receipt}" in again
 
 
 def test_packs_explain_through_which_name_a_hit_was_found(run):

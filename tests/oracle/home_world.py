@@ -47,7 +47,7 @@ def few_facts(rng: random.Random) -> Facts:
 
 
 def rehomed_few(rng: random.Random, facts: Facts) -> Facts:
-    """Returns a state with so many more nodes that a language of one is that of few."""
+    """Returns a state with many documents of one language, and sometimes few of others."""
     nodes = []
     for node in facts.nodes:
         home = rng.choice(("german-1", "french-1", "spanish-1")) if rng.random() < 0.2 else HELD
